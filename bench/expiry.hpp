@@ -1,0 +1,115 @@
+//
+// Copyright (c) 2026 The asio_wheel authors
+//
+// Distributed under the Boost Software License, Version 1.0. (See accompanying
+// file LICENSE_1_0.txt or copy at https://www.boost.org/LICENSE_1_0.txt)
+//
+
+#ifndef ASIO_WHEEL_BENCH_EXPIRY_HPP
+#define ASIO_WHEEL_BENCH_EXPIRY_HPP
+
+#include "contest.hpp"
+#include "machine.hpp"
+#include "plan.hpp"
+#include "timer_set.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace bench {
+
+/// Sets a clock on in equal steps, and polls after each.
+class time_lapse {
+public:
+  /// @param step A multiple of the wheel's tick.
+  time_lapse(std::chrono::nanoseconds length, std::chrono::nanoseconds step)
+      : step_(step), steps_(static_cast<std::size_t>(length / step)) {}
+
+  std::chrono::nanoseconds step() const noexcept { return step_; }
+  std::size_t steps() const noexcept { return steps_; }
+
+  /// Returns the CPU time. Calls @c after(step number) after each poll.
+  template <typename Timers, typename After>
+  double run(Timers& timers, After after) const {
+    const double start = cpu_nanoseconds();
+    for (std::size_t i = 1; i <= steps_; ++i) {
+      timers.library().set_on(step_);
+      timers.context().poll();
+      after(i);
+    }
+    return cpu_nanoseconds() - start;
+  }
+
+private:
+  std::chrono::nanoseconds step_;
+  std::size_t steps_;
+};
+
+/// All timers expire in the course of the time lapse; their handlers run.
+template <typename Library, typename Executor, typename Handlers>
+class expiring final : public contestant {
+public:
+  expiring(const settings& s, std::size_t size, const plan& p,
+           const time_lapse& lapse)
+      : timers_(s, size), plan_(p), lapse_(lapse) {
+    // How many may have fired after each step, and how many must.
+    const auto tick = s.wheel.tick;
+    may_.resize(lapse.steps() + 1);
+    must_.resize(lapse.steps() + 1);
+    for (const auto& step : p.steps()) {
+      const std::chrono::nanoseconds d = step.delay();
+      const auto first_step_after = [&](std::chrono::nanoseconds t) {
+        return std::min<std::size_t>(
+            static_cast<std::size_t>(
+                (t + lapse.step() - std::chrono::nanoseconds(1)) /
+                lapse.step()),
+            lapse.steps());
+      };
+      ++may_[first_step_after(d)];
+      ++must_[first_step_after(d + tick)];
+    }
+    for (std::size_t i = 1; i <= lapse.steps(); ++i) {
+      may_[i] += may_[i - 1];
+      must_[i] += must_[i - 1];
+    }
+  }
+
+  void prepare() override {
+    for (const auto& step : plan_.steps())
+      timers_.start(step.index, step.delay());
+    timers_.context().poll();
+  }
+
+  double run(bool) override {
+    const auto before = timers_.counts().fired;
+    return lapse_.run(timers_, [&](std::size_t step) {
+      const auto fired = timers_.counts().fired - before;
+      early_ += fired > may_[step];
+      late_ += fired < must_[step];
+    });
+  }
+
+  std::string verify() override {
+    if (early_ != 0 || late_ != 0)
+      return std::to_string(early_) + " times handlers had run too early, " +
+             std::to_string(late_) + " times more than a tick too late";
+    if (timers_.counts().aborted != 0)
+      return "handlers were told of a cancellation";
+    return timers_.verify();
+  }
+
+private:
+  timer_set<Library, Executor, Handlers> timers_;
+  const plan& plan_;
+  const time_lapse& lapse_;
+  std::vector<std::uint64_t> may_, must_;
+  std::uint64_t early_ = 0, late_ = 0;
+};
+
+} // namespace bench
+
+#endif // ASIO_WHEEL_BENCH_EXPIRY_HPP

@@ -1,0 +1,49 @@
+//
+// Copyright (c) 2026 The asio_wheel authors
+//
+// Distributed under the Boost Software License, Version 1.0. (See accompanying
+// file LICENSE_1_0.txt or copy at https://www.boost.org/LICENSE_1_0.txt)
+//
+
+#ifndef ASIO_WHEEL_BENCH_FOOTPRINT_HPP
+#define ASIO_WHEEL_BENCH_FOOTPRINT_HPP
+
+#include "machine.hpp"
+#include "plan.hpp"
+#include "timer_set.hpp"
+
+#include <chrono>
+#include <cstddef>
+#include <memory>
+
+namespace bench {
+
+/// Bytes per timer with a pending wait, all told: the timer itself in its
+/// vector, the operation, and its share of what the service holds.
+template <typename Library, typename Executor, typename Handlers>
+double footprint_of_timers(const settings& s, std::size_t size,
+                           const plan& first) {
+  const auto before = heap_in_use();
+  const auto timers =
+      std::make_unique<timer_set<Library, Executor, Handlers>>(s, size);
+  for (const auto& step : first.steps())
+    timers->start(step.index, step.delay());
+  return static_cast<double>(heap_in_use() - before) /
+         static_cast<double>(size);
+}
+
+template <typename Executor>
+double footprint_of_watchdogs(const settings& s, std::size_t size,
+                              std::chrono::nanoseconds period) {
+  const auto before = heap_in_use();
+  const auto dogs =
+      std::make_unique<watchdog_set<wheel_timers, Executor>>(s, size);
+  for (std::size_t i = 0; i < size; ++i)
+    dogs->start(i, period, {});
+  return static_cast<double>(heap_in_use() - before) /
+         static_cast<double>(size);
+}
+
+} // namespace bench
+
+#endif // ASIO_WHEEL_BENCH_FOOTPRINT_HPP

@@ -1,0 +1,45 @@
+//
+// Copyright (c) 2026 The asio_wheel authors
+//
+// Distributed under the Boost Software License, Version 1.0. (See accompanying
+// file LICENSE_1_0.txt or copy at https://www.boost.org/LICENSE_1_0.txt)
+//
+
+#ifndef ASIO_WHEEL_BENCH_SETTINGS_HPP
+#define ASIO_WHEEL_BENCH_SETTINGS_HPP
+
+#include <asio_wheel/wheel_options.hpp>
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace bench {
+
+/// What the command line says.
+struct settings {
+  /// How many timers are pending.
+  std::vector<std::size_t> sizes{10'000, 100'000, 1'000'000};
+  /// Measured rounds; one more before them warms up.
+  std::size_t rounds = 5;
+  /// The fewest operations of one round: few timers are gone over repeatedly.
+  std::size_t operations = 200'000;
+  /// How many operations lie between two polls of the context.
+  std::size_t poll_every = 64;
+  /// Measure with timers of this executor: "any" or "io_context".
+  std::string executor = "any";
+  /// Only the workloads, and only the contestants, whose name contains this.
+  std::string only;
+  std::string who;
+  /// How long the idle workload looks on.
+  std::chrono::milliseconds idle{5'000};
+  std::uint64_t seed = 1;
+  /// How our wheel is built.
+  asio_wheel::wheel_options wheel;
+};
+
+} // namespace bench
+
+#endif // ASIO_WHEEL_BENCH_SETTINGS_HPP

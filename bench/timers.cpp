@@ -1,0 +1,405 @@
+//
+// Copyright (c) 2026 The asio_wheel authors
+//
+// Distributed under the Boost Software License, Version 1.0. (See accompanying
+// file LICENSE_1_0.txt or copy at https://www.boost.org/LICENSE_1_0.txt)
+//
+
+//
+// How our timers compare with Asio's: speed, memory, and peace.
+//
+//   timers              all of it, several minutes
+//   timers --quick      a few figures, half a minute
+//   timers --help
+//
+// Each workload is done by all contestants in turn, in this one process and
+// thread, on an io_context(1); first to warm up, then round by round. A figure
+// is the median of the rounds, in nanoseconds of CPU time for one operation,
+// handlers included. Where timers are accessed at random there is a second
+// figure, with a fence before each operation (see machine.hpp). The exit status
+// is 1 if any handler did not run, ran twice, or ran with the wrong error.
+//
+
+#include "contest.hpp"
+#include "expiry.hpp"
+#include "footprint.hpp"
+#include "idle.hpp"
+#include "machine.hpp"
+#include "plan.hpp"
+#include "put_off.hpp"
+#include "random_access.hpp"
+#include "report.hpp"
+#include "settings.hpp"
+
+#include <boost/asio/any_io_executor.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/program_options.hpp>
+
+#include <algorithm>
+#include <chrono>
+#include <exception>
+#include <iostream>
+#include <optional>
+#include <string>
+#include <type_traits>
+#include <vector>
+
+namespace bench {
+
+using namespace std::chrono_literals;
+
+namespace {
+
+constexpr auto steady = "steady_timer";
+constexpr auto ours = "wheel_timer";
+constexpr auto dog = "watchdog";
+
+/// At a million we want this; at ten thousand, where time is not cache misses,
+/// half as much again as Asio.
+std::optional<target> times_faster(std::size_t size, double at_a_million) {
+  if (size == 1'000'000)
+    return target{target::kind::times_faster, at_a_million};
+  if (size == 10'000)
+    return target{target::kind::times_faster, 1.5};
+  return {};
+}
+
+std::optional<target> times_faster_when_few(std::size_t size) {
+  if (size == 10'000)
+    return target{target::kind::times_faster, 1.5};
+  return {};
+}
+
+template <typename Executor> class suite {
+public:
+  suite(const settings& s, report& r) : settings_(s), report_(r) {}
+
+  void at_size(std::size_t size) {
+    // Few timers are gone over several times, so that a round is not too short
+    // to measure.
+    const std::size_t operations = std::max(size, settings_.operations);
+    const std::size_t runs = (settings_.operations + size - 1) / size;
+
+    loop(size, operations);
+    add<pointer_handlers>("add", size, runs);
+    add<shared_handlers>("add, shared_ptr handler", size, runs);
+    cancel_and_add_random_delay<pointer_handlers>(
+        "cancel + add, new random delay", size, operations);
+    cancel_and_add_random_delay<shared_handlers>(
+        "cancel + add, new random delay, shared_ptr handler", size, operations);
+    cancel_and_add_one_delay<pointer_handlers>(
+        "cancel + add, one delay for all", size, operations);
+    cancel_and_add_one_delay<shared_handlers>(
+        "cancel + add, one delay for all, shared_ptr handler", size,
+        operations);
+    refresh("refresh, random timer", plan::order::random, size, operations, 5,
+            10);
+    refresh("refresh, next timer", plan::order::sequential, size, operations,
+            10, 30);
+    expire<pointer_handlers>("expire", size, runs);
+    expire<shared_handlers>("expire, shared_ptr handler", size, runs);
+    put_off(size, runs);
+  }
+
+private:
+  plan make_plan(std::size_t size, std::size_t operations, plan::order order,
+                 std::chrono::microseconds least,
+                 std::chrono::microseconds most) {
+    return plan(size, operations, order, least, most, settings_.seed++);
+  }
+
+  void loop(std::size_t size, std::size_t operations) {
+    const auto p = make_plan(size, operations, plan::order::random, 1s, 60s);
+    contest c("the loop alone", size, operations, 1, true);
+    c.add<bare_loop>("no timer", {}, {}, settings_, p);
+    c.hold(settings_, report_);
+  }
+
+  template <typename Handlers>
+  void add(const char* name, std::size_t size, std::size_t runs) {
+    const auto p = make_plan(size, size, plan::order::sequential, 1s, 60s);
+    contest c(name, size, size, runs, true);
+    c.add<adding<asio_timers, Executor, Handlers>>(steady, {}, {}, settings_,
+                                                   size, p);
+    c.add<adding<wheel_timers, Executor, Handlers>>(ours, times_faster(size, 2),
+                                                    times_faster_when_few(size),
+                                                    settings_, size, p);
+    c.hold(settings_, report_);
+  }
+
+  template <typename Handlers>
+  void cancel_and_add_random_delay(const char* name, std::size_t size,
+                                   std::size_t operations) {
+    const auto first = make_plan(size, size, plan::order::sequential, 1s, 60s);
+    const auto p = make_plan(size, operations, plan::order::random, 1s, 60s);
+    change<cancel_and_add, Handlers>(name, size, operations, first, p);
+  }
+
+  // As if the timers had been started at any time of the last 20 s.
+  plan started_before(std::size_t size) {
+    return make_plan(size, size, plan::order::sequential, 10s, 30s);
+  }
+
+  template <typename Handlers>
+  void cancel_and_add_one_delay(const char* name, std::size_t size,
+                                std::size_t operations) {
+    const auto first = started_before(size);
+    const auto p = make_plan(size, operations, plan::order::random, 30s, 30s);
+    change<cancel_and_add, Handlers>(name, size, operations, first, p);
+  }
+
+  template <typename Operation, typename Handlers>
+  void change(const char* name, std::size_t size, std::size_t operations,
+              const plan& first, const plan& p) {
+    contest c(name, size, operations, 1, true);
+    c.add<changing<asio_timers, Executor, Handlers, Operation>>(
+        steady, {}, {}, settings_, size, first, p);
+    c.add<changing<wheel_timers, Executor, Handlers, Operation>>(
+        ours, times_faster(size, 2.5), times_faster(size, 2.5), settings_, size,
+        first, p);
+    c.hold(settings_, report_);
+  }
+
+  void refresh(const std::string& name, plan::order order, std::size_t size,
+               std::size_t operations, double wanted_of_rearm,
+               double wanted_of_sampling) {
+    const auto first = started_before(size);
+    const auto p = make_plan(size, operations, order, 30s, 30s);
+    constexpr std::chrono::nanoseconds period = 60s, slack = 2s, none = 0s;
+    const auto few = times_faster_when_few(size);
+    using theirs =
+        changing<asio_timers, Executor, pointer_handlers, expire_and_wait_anew>;
+    using rearmed = changing<wheel_timers, Executor, pointer_handlers, rearm>;
+    using kicked = kicking<Executor>;
+    contest c(name, size, operations, 1, true);
+    c.add<theirs>(steady, {}, {}, settings_, size, first, p);
+    c.add<rearmed>("rearm_after", times_faster(size, wanted_of_rearm), few,
+                   settings_, size, first, p);
+    c.add<kicked>("kick", times_faster(size, 10), few, settings_, size, p,
+                  period, none);
+    c.hold(settings_, report_);
+
+    // By itself: where there are watchdogs with a slack, the others' kick() has
+    // to look which kind it is for.
+    contest sampling(name + ", sampling", size, operations, 1, true);
+    sampling.add<theirs>(steady, {}, {}, settings_, size, first, p);
+    sampling.add<kicked>("kick, slack 2 s",
+                         times_faster(size, wanted_of_sampling), few, settings_,
+                         size, p, period, slack);
+    sampling.hold(settings_, report_);
+  }
+
+  // How far the clocks are set at a time: so far that handlers, and not steps,
+  // are what takes the time. Asio sets its timerfd at each step, twice; our
+  // wheel on a manual clock has no such thing. With steps of 1 ms, at a
+  // million, a third of Asio's time went there.
+  static std::chrono::milliseconds step_for(std::size_t size) {
+    return std::chrono::milliseconds(
+        std::max<std::size_t>(1, 10'000'000 / size));
+  }
+
+  template <typename Handlers>
+  void expire(const char* name, std::size_t size, std::size_t runs) {
+    const auto p = make_plan(size, size, plan::order::sequential, 1ms, 60s);
+    const auto step = step_for(size);
+    const time_lapse lapse(60s + settings_.wheel.tick + step, step);
+    contest c(name, size, size, runs, false);
+    c.add<expiring<asio_timers_on_set_clock, Executor, Handlers>>(
+        steady, {}, {}, settings_, size, p, lapse);
+    c.add<expiring<wheel_timers_on_set_clock, Executor, Handlers>>(
+        ours, times_faster(size, 2), {}, settings_, size, p, lapse);
+    c.hold(settings_, report_);
+  }
+
+  void put_off(std::size_t size, std::size_t runs) {
+    constexpr std::chrono::nanoseconds period = 30s, slack = 2s, none = 0s;
+    const auto step = step_for(size);
+    const auto first = started_before(size);
+    const auto then = make_plan(size, size, plan::order::sequential, 40s, 60s);
+    const auto order = make_plan(size, size, plan::order::shuffled, 1s, 1s);
+    const time_lapse lapse(31s, step);
+    // A step less than the time from one check to the next: before a watchdog
+    // that was kicked at the start goes off.
+    const time_lapse one_period(period - step, step);
+    const auto short_step = std::min<std::chrono::nanoseconds>(step, 20ms);
+    const time_lapse one_slack(slack - short_step, short_step);
+
+    // Three workloads that have no counterpart.
+    contest rearmed("put off by rearm_after, once per timeout", size, size,
+                    runs, false);
+    rearmed.add<passing_rearmed<Executor>>(ours, {}, {}, settings_, size, first,
+                                           then, lapse);
+    rearmed.hold(settings_, report_);
+    contest kicked("put off by kick, once per period", size, size, runs, false);
+    kicked.add<checking_kicked<Executor>>(dog, {}, {}, settings_, size, order,
+                                          one_period, period, none);
+    kicked.hold(settings_, report_);
+    contest marked("put off by kick with slack, once per slack", size, size,
+                   runs, false);
+    marked.add<checking_kicked<Executor>>(dog, {}, {}, settings_, size, order,
+                                          one_slack, period, slack);
+    marked.hold(settings_, report_);
+  }
+
+  settings settings_;
+  report& report_;
+};
+
+bool wanted(const settings& s, const std::string& workload) {
+  return workload.find(s.only) != std::string::npos;
+}
+
+template <typename Executor>
+void measure_footprint(const settings& s, std::size_t size, double limit,
+                       report& r) {
+  const std::string any = std::is_same_v<Executor, asio::any_io_executor>
+                              ? "any_io_executor"
+                              : "io_context::executor_type";
+  const auto workload = "memory, " + any;
+  if (!wanted(s, workload))
+    return;
+  std::cerr << workload << ", " << size << " timers\n";
+  const plan first(size, size, plan::order::sequential, 1s, 60s, s.seed);
+  const auto note = [&](const char* who, double bytes,
+                        std::optional<target> t) {
+    r.add({workload, size, who, false, "bytes", {bytes}, t});
+  };
+  note(steady,
+       footprint_of_timers<asio_timers, Executor, pointer_handlers>(s, size,
+                                                                    first),
+       {});
+  note(ours,
+       footprint_of_timers<wheel_timers, Executor, pointer_handlers>(s, size,
+                                                                     first),
+       target{target::kind::at_most, limit});
+  note("with shared_ptr",
+       footprint_of_timers<wheel_timers, Executor, shared_handlers>(s, size,
+                                                                    first),
+       {});
+  note(dog, footprint_of_watchdogs<Executor>(s, size, 60s), {});
+}
+
+void measure_idle(const settings& s, report& r) {
+  constexpr std::size_t size = 1'000;
+  const auto workload =
+      "idle for " + std::to_string(s.idle.count()) + " ms, expiry in 60 s";
+  if (!wanted(s, workload))
+    return;
+  std::cerr << workload << ", " << size << " timers\n";
+  const auto theirs = idle<asio_timers, asio::any_io_executor>(s, size, 60s);
+  const auto our = idle<wheel_timers, asio::any_io_executor>(s, size, 60s);
+  const auto note = [&](const char* who, const char* unit, double value,
+                        std::optional<target> t) {
+    r.add({workload, size, who, false, unit, {value}, t});
+  };
+  note(steady, "wake-ups", static_cast<double>(theirs.wakeups), {});
+  note(ours, "wake-ups", static_cast<double>(our.wakeups),
+       target{target::kind::at_most, 0});
+  note(steady, "us of CPU time", theirs.cpu_nanoseconds / 1e3, {});
+  note(ours, "us of CPU time", our.cpu_nanoseconds / 1e3, {});
+}
+
+void measure(const settings& s, report& r) {
+  for (const auto size : s.sizes) {
+    if (s.executor == "any")
+      suite<asio::any_io_executor>(s, r).at_size(size);
+    else
+      suite<asio::io_context::executor_type>(s, r).at_size(size);
+    measure_footprint<asio::any_io_executor>(s, size, 256, r);
+    measure_footprint<asio::io_context::executor_type>(s, size, 160, r);
+  }
+  measure_idle(s, r);
+}
+
+int run(int argc, char** argv) {
+  namespace po = boost::program_options;
+  settings s;
+  std::string json;
+  long idle_ms = s.idle.count();
+  double tick_ms = 1;
+  po::options_description options("Options");
+  // clang-format off
+  options.add_options()
+      ("help", "say this and end")
+      ("quick", "10,000 and 100,000 timers, short rounds")
+      ("json", po::value(&json)->value_name("FILE"),
+       "also write the figures to a file")
+      ("sizes", po::value(&s.sizes)->multitoken()->value_name("N..."),
+       "how many timers are pending (default: 10000 100000 1000000)")
+      ("rounds", po::value(&s.rounds)->default_value(s.rounds),
+       "measured rounds")
+      ("operations", po::value(&s.operations)->default_value(s.operations),
+       "the fewest operations of a round")
+      ("poll-every", po::value(&s.poll_every)->default_value(s.poll_every),
+       "operations from one poll to the next")
+      ("executor", po::value(&s.executor)->default_value(s.executor),
+       "of the timers: any or io_context")
+      ("only", po::value(&s.only)->value_name("TEXT"),
+       "only workloads whose name contains this")
+      ("who", po::value(&s.who)->value_name("TEXT"),
+       "only contestants whose name contains this")
+      ("idle", po::value(&idle_ms)->default_value(idle_ms),
+       "how long to be idle, in ms")
+      ("seed", po::value(&s.seed)->default_value(s.seed),
+       "of the random delays and orders")
+      ("tick", po::value(&tick_ms)->default_value(tick_ms),
+       "of our wheel, in ms")
+      ("slots", po::value(&s.wheel.slots)->default_value(s.wheel.slots),
+       "of our wheel")
+      ("levels", po::value(&s.wheel.levels)->default_value(s.wheel.levels),
+       "of our wheel")
+      ("batch",
+       po::value(&s.wheel.expiry_batch)->default_value(s.wheel.expiry_batch),
+       "of our wheel")
+      ("single-threaded", po::bool_switch(&s.wheel.single_threaded),
+       "our wheel takes no lock");
+  // clang-format on
+  po::variables_map given;
+  po::store(po::parse_command_line(argc, argv, options), given);
+  po::notify(given);
+  if (given.count("help") != 0) {
+    std::cout << "How asio_wheel's timers compare with Boost.Asio's.\n\n"
+              << options;
+    return 0;
+  }
+  s.idle = std::chrono::milliseconds(idle_ms);
+  s.wheel.tick = std::chrono::nanoseconds(
+      static_cast<std::chrono::nanoseconds::rep>(tick_ms * 1e6));
+  if (given.count("quick") != 0) {
+    if (given["sizes"].empty())
+      s.sizes = {10'000, 100'000};
+    if (given["operations"].defaulted())
+      s.operations = 50'000;
+    if (given["idle"].defaulted())
+      s.idle = 1s;
+  }
+  if (s.executor != "any" && s.executor != "io_context")
+    throw po::error("--executor is any or io_context");
+  if (s.rounds < 1 || s.poll_every < 1 ||
+      std::count_if(s.sizes.begin(), s.sizes.end(), [](std::size_t n) {
+        return n < 1 || n > 100'000'000;
+      }) != 0)
+    throw po::error("rounds and poll-every must be at least 1, "
+                    "sizes from 1 to 100000000");
+
+  keep_freed_memory();
+  report r;
+  r.print_machine(std::cout);
+  measure(s, r);
+  r.print_table(std::cout);
+  if (!json.empty())
+    r.write_json(json, s);
+  return r.failed() ? 1 : 0;
+}
+
+} // namespace
+} // namespace bench
+
+int main(int argc, char** argv) {
+  try {
+    return bench::run(argc, argv);
+  } catch (const std::exception& e) {
+    std::cerr << "timers: " << e.what() << '\n';
+    return 2;
+  }
+}

@@ -1,0 +1,20 @@
+//
+// Copyright (c) 2026 The asio_wheel authors
+//
+// Distributed under the Boost Software License, Version 1.0. (See accompanying
+// file LICENSE_1_0.txt or copy at https://www.boost.org/LICENSE_1_0.txt)
+//
+
+#ifndef ASIO_WHEEL_HPP
+#define ASIO_WHEEL_HPP
+
+#include <asio_wheel/error.hpp>
+#include <asio_wheel/manual_clock.hpp>
+#include <asio_wheel/run_simulation.hpp>
+#include <asio_wheel/timing_wheel.hpp>
+#include <asio_wheel/watchdog.hpp>
+#include <asio_wheel/wheel_options.hpp>
+#include <asio_wheel/wheel_service.hpp>
+#include <asio_wheel/wheel_timer.hpp>
+
+#endif // ASIO_WHEEL_HPP
