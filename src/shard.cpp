@@ -112,14 +112,17 @@ class shard::driver_wait {
 public:
   using allocator_type = reserved_allocator<void>;
 
-  explicit driver_wait(shard* s) noexcept : shard_(s) {}
+  explicit driver_wait(shard* s) noexcept
+      : shard_(s), memory_(&s->driver_memory_) {}
+  // Asked for even of a handler that was moved from, if starting it fails.
   allocator_type get_allocator() const noexcept {
-    return allocator_type(shard_->driver_memory_);
+    return allocator_type(*memory_);
   }
   void operator()(const error_code& ec) { shard_->drain(true, !ec); }
 
 private:
   shard_ptr shard_;
+  reserved_memory* memory_;
 };
 
 // ---------------------------------------------------------------------------
