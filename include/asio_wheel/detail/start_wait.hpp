@@ -14,7 +14,6 @@
 #include <asio_wheel/detail/shard.hpp>
 #include <asio_wheel/detail/wait_op.hpp>
 
-#include <boost/asio/associated_cancellation_slot.hpp>
 #include <boost/asio/associated_executor.hpp>
 
 #include <utility>
@@ -49,7 +48,7 @@ void start_op(alarm& a, wait_op* op, const Slot& slot,
 
 // The handler may be called directly by a drain.
 template <typename Handler> void start_direct(alarm& a, Handler& handler) {
-  const auto slot = asio::get_associated_cancellation_slot(handler);
+  const auto slot = slot_of(handler);
   if constexpr (small_wait::fits<Handler>()) {
     if (!slot.is_connected() &&
         a.owner().start(a, small_wait::make(handler)) !=
@@ -69,7 +68,7 @@ void start_foreign(alarm& a, Handler& handler, const Executor& ex) {
                        "another context");
     refused = outcome::not_supported;
   }
-  const auto slot = asio::get_associated_cancellation_slot(handler);
+  const auto slot = slot_of(handler);
   using op = foreign_op<Handler, Executor>;
   start_op(a, op_memory<op, Handler>::make(handler, ex, s), slot, refused);
 }

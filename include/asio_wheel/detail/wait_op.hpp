@@ -195,9 +195,14 @@ private:
   typename traits::allocator_type allocator_;
 };
 
-template <typename Handler>
-void clear_slot_of(const Handler& h) {
-  auto slot = asio::get_associated_cancellation_slot(h);
+// With an explicit default, since Boost 1.81 finds two functions without for a
+// std::reference_wrapper.
+template <typename Handler> auto slot_of(const Handler& h) noexcept {
+  return asio::get_associated_cancellation_slot(h, asio::cancellation_slot());
+}
+
+template <typename Handler> void clear_slot_of(const Handler& h) {
+  auto slot = slot_of(h);
   if (slot.is_connected())
     slot.clear();
 }
