@@ -39,6 +39,16 @@ asio::execution_context& context_of(const Executor& ex) {
     return ex.context();
 }
 
+// The same, null if the executor does not say (any_completion_executor).
+template <typename Executor>
+asio::execution_context* context_if_known(const Executor& ex) noexcept {
+  if constexpr (asio::execution::is_executor<Executor>::value &&
+                !asio::can_query<Executor, asio::execution::context_t>::value)
+    return nullptr;
+  else
+    return &context_of(ex);
+}
+
 template <typename Executor>
 inline constexpr bool is_io_context_executor = false;
 template <typename Allocator, std::uintptr_t Bits>

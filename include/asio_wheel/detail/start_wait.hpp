@@ -63,7 +63,8 @@ template <typename Handler, typename Executor>
 void start_foreign(alarm& a, Handler& handler, const Executor& ex) {
   shard& s = a.owner();
   outcome refused = outcome::none;
-  if (s.single_threaded() && &context_of(ex) != &s.context()) {
+  const auto* const context = context_if_known(ex);
+  if (s.single_threaded() && context && context != &s.context()) {
     ASIO_WHEEL_ASSERT(!"a handler of a single_threaded wheel is bound to "
                        "another context");
     refused = outcome::not_supported;
