@@ -171,6 +171,7 @@ void report::write_json(const std::string& file, const settings& s) const {
         {"operations", s.operations},
         {"poll_every", s.poll_every},
         {"executor", s.executor},
+        {"aged", s.aged},
         {"idle_ms", s.idle.count()},
         {"seed", s.seed},
         {"wheel",

@@ -33,6 +33,9 @@ struct settings {
   /// Only the workloads, and only the contestants, whose name contains this.
   std::string only;
   std::string who;
+  /// Start the timers in random order and not one after the other, so that what
+  /// belongs to them lies in memory as after hours of service.
+  bool aged = false;
   /// How long the idle workload looks on.
   std::chrono::milliseconds idle{5'000};
   std::uint64_t seed = 1;

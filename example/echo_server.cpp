@@ -44,12 +44,12 @@ using std::chrono::steady_clock;
 constexpr auto no_throw = asio::as_tuple(use_awaitable);
 
 struct server {
-  asio::io_context io{1}; // one thread runs it
+  std::unordered_set<tcp::socket*> open; // first, so that it outlives sessions
+  asio::io_context io{1};                // run by one thread
   tcp::acceptor acceptor{io};
-  steady_clock::duration idle{};  // how long a connection may be silent
-  steady_clock::duration slack{}; // how much later it may be closed
-  std::unordered_set<tcp::socket*> open;
   asio_wheel::wheel_timer last_closed{io}; // cancelled when open gets empty
+  steady_clock::duration idle{};           // how long a peer may be silent
+  steady_clock::duration slack{};          // how much later it may be closed
   std::uint64_t accepted = 0;
   std::uint64_t closed_idle = 0;
 };
@@ -71,17 +71,18 @@ asio::awaitable<void> echo(tcp::socket& socket, asio_wheel::watchdog& dog) {
 }
 
 asio::awaitable<void> session(server& s, tcp::socket socket) {
-  s.open.insert(&socket);
+  struct registration {
+    std::unordered_set<tcp::socket*>& open;
+    tcp::socket* socket;
+    ~registration() { open.erase(socket); }
+  } registered{s.open, *s.open.insert(&socket).first};
+
   asio_wheel::watchdog dog(socket.get_executor(), s.idle, s.slack);
 
   // Whichever ends first cancels the other.
-  auto ended = co_await(echo(socket, dog) || dog.async_wait(use_awaitable));
+  auto ended = co_await (echo(socket, dog) || dog.async_wait(use_awaitable));
   if (ended.index() == 1)
     ++s.closed_idle;
-
-  s.open.erase(&socket);
-  if (s.open.empty())
-    s.last_closed.cancel();
 }
 
 asio::awaitable<void> accept_all(server& s) {
@@ -89,7 +90,10 @@ asio::awaitable<void> accept_all(server& s) {
     auto [ec, socket] = co_await s.acceptor.async_accept(no_throw);
     if (!ec) {
       ++s.accepted;
-      co_spawn(s.io, session(s, std::move(socket)), asio::detached);
+      co_spawn(s.io, session(s, std::move(socket)), [&s](std::exception_ptr) {
+        if (s.open.empty())
+          s.last_closed.cancel();
+      });
     } else if (s.acceptor.is_open()) { // no more descriptors, most likely
       asio_wheel::wheel_timer pause(s.io, 100ms);
       co_await pause.async_wait(use_awaitable);
@@ -130,23 +134,23 @@ void print_summary(server& s, double seconds) {
   const auto wheel = asio_wheel::use_wheel(s.io).stats();
   const std::chrono::duration<double, std::milli> late = wheel.max_lateness;
   const double cpu = double(std::clock()) / CLOCKS_PER_SEC;
-  std::cout << std::fixed << std::setprecision(1) << "server: accepted "
-            << s.accepted << ", closed for idleness " << s.closed_idle
-            << ", CPU " << 100 * cpu / seconds << " % of a core\n"
-            << "wheel:  waits fired " << wheel.fired << ", cancelled "
-            << wheel.cancelled << ", most pending " << wheel.peak_pending
-            << "\n"
-            << "wheel:  wake-ups per second " << double(wheel.wakeups) / seconds
-            << ", of them with nothing due "
-            << double(wheel.spurious_wakeups) / seconds << "; latest by "
-            << late.count() << " ms\n";
+  std::cout << std::fixed << std::setprecision(1) //
+            << "server: accepted        " << s.accepted << '\n'
+            << "server: closed idle     " << s.closed_idle << '\n'
+            << "server: CPU             " << 100 * cpu / seconds
+            << " % of a core\n"
+            << "wheel: most pending     " << wheel.peak_pending << '\n'
+            << "wheel: late by at most  " << late.count() << " ms\n"
+            << "wheel: wake-ups         " << double(wheel.wakeups) / seconds
+            << " per second, " << double(wheel.spurious_wakeups) / seconds
+            << " with nothing due\n";
 }
 
 steady_clock::duration seconds_of(const po::variables_map& args,
                                   const char* name, double least) {
   const double value = args[name].as<double>();
   if (!(value >= least && value <= 1e6))
-    throw std::invalid_argument(std::string("--") + name + ": out of range");
+    throw std::invalid_argument("--" + std::string(name) + ": out of range");
   return std::chrono::duration_cast<steady_clock::duration>(
       std::chrono::duration<double>(value));
 }

@@ -251,11 +251,11 @@ bool print_table(load& l) {
                         t.lateness.end());
   }
   print_row("all", all);
-  std::printf(
-      "\nechoes per second %.0f, CPU of the load generator %.1f %% of a "
-      "core\n",
-      static_cast<double>(l.echoes) / seconds,
-      100.0 * static_cast<double>(std::clock()) / CLOCKS_PER_SEC / seconds);
+  std::printf("\nload: echoes per second %.0f\n"
+              "load: CPU               %.1f %% of a core\n",
+              static_cast<double>(l.echoes) / seconds,
+              100.0 * static_cast<double>(std::clock()) / CLOCKS_PER_SEC /
+                  seconds);
 
   const std::uint64_t to_close =
       l.tallies[fading].opened + l.tallies[silent].opened;

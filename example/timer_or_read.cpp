@@ -35,9 +35,9 @@ asio::awaitable<void> client(tcp::endpoint server) {
   for (;;) {
     timer.expires_after(300ms);
     auto first =
-        co_await(timer.async_wait(use_awaitable) ||
-                 asio::async_read_until(socket, asio::dynamic_buffer(buffer),
-                                        '\n', use_awaitable));
+        co_await (timer.async_wait(use_awaitable) ||
+                  asio::async_read_until(socket, asio::dynamic_buffer(buffer),
+                                         '\n', use_awaitable));
     if (first.index() == 0) { // the timer; the read was cancelled
       std::cout << "client: nothing for 300 ms, that was it\n";
       co_return;

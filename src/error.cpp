@@ -88,8 +88,7 @@ public:
     return message(value, nullptr, 0);
   }
 
-  bool equivalent(const error_code& code,
-                  int value) const noexcept override {
+  bool equivalent(const error_code& code, int value) const noexcept override {
     // Our own timeouts say so too, through default_error_condition().
     return value == static_cast<int>(condition::timeout) &&
            code == boost::system::errc::timed_out;

@@ -24,8 +24,7 @@ void clock_state::add(shard& s) {
 
 void clock_state::remove(shard& s) noexcept {
   const std::lock_guard<std::mutex> lock(mutex_);
-  shards_.erase(std::remove(shards_.begin(), shards_.end(), &s),
-                shards_.end());
+  shards_.erase(std::remove(shards_.begin(), shards_.end(), &s), shards_.end());
 }
 
 void clock_state::set(time_point t) {
@@ -55,9 +54,7 @@ manual_clock::hold_token::operator=(hold_token&& other) noexcept {
   return *this;
 }
 
-manual_clock::hold_token::~hold_token() {
-  release();
-}
+manual_clock::hold_token::~hold_token() { release(); }
 
 void manual_clock::hold_token::release() noexcept {
   if (state_) {
@@ -80,9 +77,7 @@ void manual_clock::advance(duration d) {
   state_->set(detail::time_scale::add(now(), d));
 }
 
-void manual_clock::advance_to(time_point t) {
-  state_->set(t);
-}
+void manual_clock::advance_to(time_point t) { state_->set(t); }
 
 std::optional<manual_clock::time_point> manual_clock::next_deadline() const {
   std::optional<time_point> next;
@@ -99,9 +94,7 @@ std::size_t manual_clock::pending() const {
   return n;
 }
 
-manual_clock::hold_token manual_clock::hold() {
-  return hold_token(state_);
-}
+manual_clock::hold_token manual_clock::hold() { return hold_token(state_); }
 
 } // namespace ASIO_WHEEL_ABI
 } // namespace asio_wheel

@@ -46,13 +46,9 @@ void intrusive_ptr_release(const shard* s) noexcept {
     delete s;
 }
 
-void arrive(shard& s, wait_op& op) {
-  s.arrive(op);
-}
+void arrive(shard& s, wait_op& op) { s.arrive(op); }
 
-void drop(shard& s, wait_op& op) noexcept {
-  s.drop(op);
-}
+void drop(shard& s, wait_op& op) noexcept { s.drop(op); }
 
 // ---------------------------------------------------------------------------
 // alarm: the user's side
@@ -85,9 +81,7 @@ wait_op::slot_link::slot_link(wait_op& op, shard& s) noexcept
   s.link(*this);
 }
 
-wait_op::slot_link::~slot_link() {
-  shard_->unlink(*this);
-}
+wait_op::slot_link::~slot_link() { shard_->unlink(*this); }
 
 void wait_op::slot_link::operator()(asio::cancellation_type_t type) {
   using asio::cancellation_type;
@@ -142,8 +136,7 @@ shard::shard(asio::execution_context& context, const wheel_options& options,
       clock_(options.clock ? options.clock->state() : nullptr),
       scale_(now(), options.tick), max_pending_(max_pending),
       batch_(options.expiry_batch), single_threaded_(options.single_threaded),
-      mutex_(!options.single_threaded),
-      wheel_({options.slots, options.levels}),
+      mutex_(!options.single_threaded), wheel_({options.slots, options.levels}),
       driver_(std::in_place, inline_executor(context)) {
   if (small_op* const op = take_small_op()) // so that the first slab is there
     free_small_ops_.push_back(*op);
@@ -184,9 +177,9 @@ shard::tick_type shard::current_tick() const noexcept {
   return scale_.floor(now());
 }
 
-void shard::set_expiry(alarm& a, time_point t, duration slack) noexcept {
+void shard::set_expiry(alarm& a, time_point t, unsigned shift) noexcept {
   a.expiry_ = t;
-  a.slack_shift_ = static_cast<unsigned char>(scale_.shift_for(slack));
+  a.slack_shift_ = static_cast<unsigned char>(shift);
 }
 
 // See to it that the wheel is looked at by `tick`. Returns true if it is due
@@ -464,7 +457,7 @@ std::size_t shard::cancel_one(alarm& a) noexcept {
 std::size_t shard::expires_at(alarm& a, time_point t, duration slack) noexcept {
   lock_type lock(mutex_);
   const std::size_t n = abort_all(a);
-  set_expiry(a, t, slack);
+  set_expiry(a, t, scale_.shift_for(slack));
   unlock_and_post(lock);
   return n;
 }
@@ -472,8 +465,9 @@ std::size_t shard::expires_at(alarm& a, time_point t, duration slack) noexcept {
 std::size_t shard::rearm_at(alarm& a, time_point t, duration slack) {
   lock_type lock(mutex_);
   const std::size_t n = a.open_;
+  const unsigned shift = scale_.shift_for(slack);
   if (n != 0) {
-    const tick_type tick = scale_.ceil(t, scale_.shift_for(slack));
+    const tick_type tick = scale_.ceil(t, shift);
     const bool due = prepare(tick);
     if (a.phase_ == alarm::phase::on_wheel)
       ahead_ -= n; // place() moves it: later, that is a store
@@ -482,7 +476,7 @@ std::size_t shard::rearm_at(alarm& a, time_point t, duration slack) {
     place(a, tick, due);
     moved_ += n;
   }
-  set_expiry(a, t, slack);
+  set_expiry(a, t, shift);
   unlock_and_post(lock);
   return n;
 }
@@ -508,7 +502,8 @@ void shard::adopt(alarm& to, alarm& from) noexcept {
   } else {
     to.expiry_ = from.expiry_;
   }
-  to.slack_shift_ = std::exchange(from.slack_shift_, static_cast<unsigned char>(0));
+  to.slack_shift_ =
+      std::exchange(from.slack_shift_, static_cast<unsigned char>(0));
   to.ever_armed_ = std::exchange(from.ever_armed_, false);
   from.expiry_ = time_point();
 }
@@ -867,9 +862,8 @@ std::size_t shard::stop() {
   for (entry_list* list : {&due_, &lent_, &never_})
     while (!list->empty())
       n += abort_all(static_cast<alarm&>(list->front()));
-  wheel_.clear([&](timing_wheel_entry& e) {
-    n += abort_all(static_cast<alarm&>(e));
-  });
+  wheel_.clear(
+      [&](timing_wheel_entry& e) { n += abort_all(static_cast<alarm&>(e)); });
   more_due_ = false;
   unlock_and_post(lock);
   return n;

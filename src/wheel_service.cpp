@@ -96,9 +96,7 @@ std::size_t wheel_service::stop() {
   return n;
 }
 
-bool wheel_service::stopped() const {
-  return shards_.front()->stopped();
-}
+bool wheel_service::stopped() const { return shards_.front()->stopped(); }
 
 detail::shard& wheel_service::local_shard() const noexcept {
   return *shards_[shards_.size() == 1 ? 0 : thread_number() % shards_.size()];

@@ -95,9 +95,7 @@ public:
   /// Cancel pending waits.
   ~basic_watchdog();
 
-  const executor_type& get_executor() noexcept {
-    return timer_.get_executor();
-  }
+  const executor_type& get_executor() noexcept { return timer_.get_executor(); }
 
   /// A sign of life: the period starts anew.
   void kick() noexcept;

@@ -115,10 +115,10 @@ public:
   basic_wheel_timer& operator=(basic_wheel_timer&& other) noexcept;
 
   /// Take over a timer with another type of executor.
-  template <typename Executor1,
-            typename = std::enable_if_t<
-                std::is_convertible_v<Executor1, Executor> &&
-                !std::is_same_v<Executor1, Executor>>>
+  template <
+      typename Executor1,
+      typename = std::enable_if_t<std::is_convertible_v<Executor1, Executor> &&
+                                  !std::is_same_v<Executor1, Executor>>>
   basic_wheel_timer(basic_wheel_timer<Executor1>&& other);
 
   /// Cancel this timer's waits, then take over a timer with another type of

@@ -305,12 +305,12 @@ private:
       verify();
   }
 
-  void advance(tick to, std::size_t budget) {
+  void advance(tick asked, std::size_t budget) {
     const tick before = wheel_->now();
-    to = std::max(to, before);
+    const tick to = std::max(asked, before);
     std::size_t handed = 0;
     const bool done = wheel_->advance(
-        to,
+        asked,
         [&](timing_wheel_entry& e) {
           ++handed;
           stopped_ = true; // as long as we are in here

@@ -146,7 +146,7 @@ BOOST_AUTO_TEST_CASE(works_in_the_system_context) {
   t.async_wait([&](test::error_code ec) { done.set_value(ec); });
   BOOST_TEST(w.pending() == 1u);
   BOOST_TEST(t.cancel() == 1u);
-  BOOST_TEST(done.get_future().get() == asio::error::operation_aborted);
+  BOOST_TEST((done.get_future().get() == asio::error::operation_aborted));
 }
 
 BOOST_AUTO_TEST_CASE(works_in_a_context_of_nobodys_library) {
@@ -434,7 +434,7 @@ BOOST_AUTO_TEST_CASE(refuses_later_waits) {
   BOOST_TEST(o[0].fate() == fate::aborted);
   for (int i = 1; i != 4; ++i) {
     BOOST_TEST(o[i].fate() == fate::failed);
-    BOOST_TEST(o[i].ec() == error::wheel_stopped);
+    BOOST_TEST((o[i].ec() == error::wheel_stopped));
   }
   BOOST_TEST(m.wheel.stats().rejected == 3u);
   BOOST_TEST(m.wheel.stats().scheduled == 1u);
@@ -443,7 +443,7 @@ BOOST_AUTO_TEST_CASE(refuses_later_waits) {
   outcome l;
   late.async_wait(l.tracked());
   m.poll();
-  BOOST_TEST(l.ec() == error::wheel_stopped);
+  BOOST_TEST((l.ec() == error::wheel_stopped));
 }
 
 BOOST_AUTO_TEST_CASE(from_a_handler) {
@@ -527,8 +527,8 @@ BOOST_AUTO_TEST_CASE(refuses_the_next_wait_through_its_handler) {
   other.run();
   for (int i = 2; i != 5; ++i) {
     BOOST_TEST(o[i].fate() == fate::failed);
-    BOOST_TEST(o[i].ec() == error::too_many_pending);
-    BOOST_TEST(o[i].ec() != asio_wheel::condition::timeout);
+    BOOST_TEST((o[i].ec() == error::too_many_pending));
+    BOOST_TEST((o[i].ec() != asio_wheel::condition::timeout));
   }
   m.advance(10ms);
   BOOST_TEST(o[0].fate() == fate::fired);
@@ -546,7 +546,7 @@ BOOST_AUTO_TEST_CASE(refuses_waits_that_are_due_at_once_too) {
   t.async_wait(o2.tracked());
   m.poll();
   BOOST_TEST(o1.fate() == fate::fired);
-  BOOST_TEST(o2.ec() == error::too_many_pending);
+  BOOST_TEST((o2.ec() == error::too_many_pending));
 }
 
 BOOST_AUTO_TEST_CASE(has_room_again_at_once_after_cancel) {
@@ -618,7 +618,7 @@ BOOST_AUTO_TEST_CASE(is_shared_out_among_the_shards) {
   m.advance(10ms);
   BOOST_TEST(o[0].fate() == fate::fired);
   BOOST_TEST(o[1].fate() == fate::fired);
-  BOOST_TEST(o[2].ec() == error::too_many_pending);
+  BOOST_TEST((o[2].ec() == error::too_many_pending));
 }
 
 BOOST_AUTO_TEST_SUITE_END()
@@ -774,7 +774,7 @@ BOOST_AUTO_TEST_CASE(refuses_a_handler_of_another_context) {
   BOOST_TEST(t.pending() == 1u);
   m.poll();
   other.run();
-  BOOST_TEST(o.ec() == asio::error::operation_not_supported);
+  BOOST_TEST((o.ec() == asio::error::operation_not_supported));
   m.advance(10ms);
   BOOST_TEST(mine.fate() == fate::fired);
 }
@@ -960,7 +960,7 @@ BOOST_AUTO_TEST_CASE(is_not_woken_at_all_in_real_time_before_the_first_slot) {
 BOOST_AUTO_TEST_SUITE_END()
 
 // ---------------------------------------------------------------------------
-BOOST_AUTO_TEST_SUITE(shutdown)
+BOOST_AUTO_TEST_SUITE(shutting_down)
 
 BOOST_AUTO_TEST_CASE(destroys_handlers_uncalled_in_every_state) {
   std::vector<outcome> o(8);

@@ -61,11 +61,11 @@ private:
 
   // Where an alarm's entry is.
   enum class phase : unsigned char {
-    idle,    // no open waits; the entry may still be on the wheel, retired
+    idle,     // no open waits; the entry may still be on the wheel, retired
     on_wheel, // open waits, the entry is on the wheel
-    never,   // open waits without end, the entry is in shard::never_
-    due,     // open waits to be started, the entry is in shard::due_
-    lent     // all open waits handed, the entry is in shard::lent_
+    never,    // open waits without end, the entry is in shard::never_
+    due,      // open waits to be started, the entry is in shard::due_
+    lent      // all open waits handed, the entry is in shard::lent_
   };
 
   // Ordered so that what arming, cancelling and expiry touch with a small wait

@@ -21,7 +21,8 @@
 #endif
 
 #if defined(BOOST_ASIO_USE_TS_EXECUTOR_AS_DEFAULT)
-#error "asio_wheel needs Asio's standard executors (BOOST_ASIO_USE_TS_EXECUTOR_AS_DEFAULT is defined)"
+#error                                                                         \
+    "asio_wheel needs Asio's standard executors (BOOST_ASIO_USE_TS_EXECUTOR_AS_DEFAULT is defined)"
 #endif
 
 // Misuse asserts in debug builds; what happens in release builds is documented
@@ -66,12 +67,9 @@
                         ASIO_WHEEL_ABI_REACTOR, ASIO_WHEEL_ABI_TYPEID)
 
 namespace boost {
-namespace asio {
-} // namespace asio
-namespace intrusive {
-} // namespace intrusive
-namespace system {
-} // namespace system
+namespace asio {}      // namespace asio
+namespace intrusive {} // namespace intrusive
+namespace system {}    // namespace system
 } // namespace boost
 
 namespace asio_wheel {

@@ -30,8 +30,8 @@ template <typename Executor,
 class executor_work {
 public:
   explicit executor_work(const Executor& ex)
-      : executor_(
-            asio::prefer(ex, asio::execution::outstanding_work.tracked)) {}
+      : executor_(asio::prefer(ex, asio::execution::outstanding_work.tracked)) {
+  }
 
   const auto& get_executor() const noexcept { return executor_; }
 

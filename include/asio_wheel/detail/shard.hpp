@@ -69,12 +69,11 @@ public:
     function();
   }
 
-  asio::execution_context&
-      query(asio::execution::context_t) const noexcept {
+  asio::execution_context& query(asio::execution::context_t) const noexcept {
     return *context_;
   }
   static constexpr asio::execution::blocking_t::always_t
-      query(asio::execution::blocking_t) noexcept {
+  query(asio::execution::blocking_t) noexcept {
     return {};
   }
 
@@ -135,9 +134,9 @@ public:
   // Start a wait. A wait that is refused (`refused`, or too many pending, or
   // stopped) has its outcome, and its handler is called like any other's.
   enum class start_result : unsigned char {
-    started,   // or refused
-    no_room,   // small waits only: the alarm has waits already
-    shut_down  // the context is gone; the wait is left to the caller
+    started,  // or refused
+    no_room,  // small waits only: the alarm has waits already
+    shut_down // the context is gone; the wait is left to the caller
   };
   start_result start(alarm& a, const small_wait& w);
   start_result start(alarm& a, wait_op& op, outcome refused = outcome::none);
@@ -183,13 +182,13 @@ private:
   struct started;
   struct slab;
 
-  // idle: no wait on it. armed: waits for driver_tick_. recalled: cancelled, its
-  // handler is on its way and will look for itself what there is to do.
+  // idle: no wait on it. armed: waits for driver_tick_. recalled: cancelled,
+  // its handler is on its way and will look for itself what there is to do.
   enum class driver_state : unsigned char { idle, armed, recalled };
 
   // Deadlines.
   tick_type current_tick() const noexcept;
-  void set_expiry(alarm& a, time_point t, duration slack) noexcept;
+  void set_expiry(alarm& a, time_point t, unsigned shift) noexcept;
   bool prepare(tick_type tick);
   void place(alarm& a, tick_type tick, bool due) noexcept;
   void take_off(alarm& a) noexcept;
@@ -235,12 +234,12 @@ private:
 
   // Guarded by mutex_ from here on.
   timing_wheel wheel_;
-  entry_list never_;       // alarms with open waits and no end
-  entry_list due_;         // alarms with open waits to be started
-  entry_list lent_;        // alarms with open waits, all handed
-  wait_op_list finished_;  // waits that have an outcome
+  entry_list never_;            // alarms with open waits and no end
+  entry_list due_;              // alarms with open waits to be started
+  entry_list lent_;             // alarms with open waits, all handed
+  wait_op_list finished_;       // waits that have an outcome
   bool finished_first_ = false; // whose turn it is, due_'s or finished_'s
-  bool more_due_ = false;  // collect() stopped at its budget
+  bool more_due_ = false;       // collect() stopped at its budget
 
   std::size_t open_ = 0;  // waits that are open
   std::size_t ahead_ = 0; // of them, those of alarms on the wheel or in never_

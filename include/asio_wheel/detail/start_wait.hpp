@@ -50,9 +50,8 @@ void start_op(alarm& a, wait_op* op, const Slot& slot,
 template <typename Handler> void start_direct(alarm& a, Handler& handler) {
   const auto slot = slot_of(handler);
   if constexpr (small_wait::fits<Handler>()) {
-    if (!slot.is_connected() &&
-        a.owner().start(a, small_wait::make(handler)) !=
-            shard::start_result::no_room)
+    if (!slot.is_connected() && a.owner().start(a, small_wait::make(handler)) !=
+                                    shard::start_result::no_room)
       return;
   }
   start_op(a, op_memory<direct_op<Handler>, Handler>::make(handler), slot);

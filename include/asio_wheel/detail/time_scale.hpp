@@ -32,10 +32,11 @@ public:
                 "asio_wheel counts steady_clock's time in nanoseconds");
 
   time_scale(time_point epoch, std::chrono::nanoseconds tick) noexcept
-      : epoch_(epoch), tick_(static_cast<std::uint64_t>(tick.count())) {}
+      : epoch_(epoch), tick_(static_cast<std::uint64_t>(tick.count())),
+        reciprocal_(~std::uint64_t{0} / tick_) {}
 
   // The tick that t lies in; 0 before the epoch.
-  tick_type floor(time_point t) const noexcept { return since(t) / tick_; }
+  tick_type floor(time_point t) const noexcept { return divide(since(t)); }
 
   // The first tick that begins at or after t, or the first multiple of
   // 2^shift ticks that does: a deadline is rounded up once, here.
@@ -46,7 +47,7 @@ public:
     if (ns == 0)
       return 0;
     const tick_type coarse = tick_type{1} << shift;
-    const tick_type n = (ns - 1) / tick_ + 1;
+    const tick_type n = divide(ns - 1) + 1;
     const tick_type rounded = (n + (coarse - 1)) & ~(coarse - 1);
     return rounded < n ? timing_wheel::never : rounded;
   }
@@ -63,9 +64,9 @@ public:
 
   // floor(log2(slack / tick)), 0 if the slack is less than a tick.
   unsigned shift_for(duration slack) const noexcept {
-    if (slack.count() < 0)
+    if (slack.count() < static_cast<std::int64_t>(tick_))
       return 0;
-    std::uint64_t ratio = static_cast<std::uint64_t>(slack.count()) / tick_;
+    std::uint64_t ratio = divide(static_cast<std::uint64_t>(slack.count()));
     unsigned shift = 0;
     while (ratio > 1) {
       ratio >>= 1;
@@ -98,8 +99,22 @@ private:
     return t <= epoch_ ? 0 : bits(t) - bits(epoch_);
   }
 
+  // ns / tick_, by a multiplication: a division by a number that the compiler
+  // does not know takes several times as long. The quotient by way of
+  // 2^64 / tick_, rounded down, is right or one too small.
+  std::uint64_t divide(std::uint64_t ns) const noexcept {
+#if defined(__SIZEOF_INT128__)
+    __extension__ using wide = unsigned __int128;
+    const auto q = static_cast<std::uint64_t>((wide{ns} * reciprocal_) >> 64);
+    return q + (ns - q * tick_ >= tick_ ? 1 : 0);
+#else
+    return ns / tick_;
+#endif
+  }
+
   time_point epoch_;
   std::uint64_t tick_;
+  std::uint64_t reciprocal_;
 };
 
 } // namespace detail

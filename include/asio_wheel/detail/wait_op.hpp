@@ -11,6 +11,7 @@
 #include <asio_wheel/detail/config.hpp>
 #include <asio_wheel/detail/executor_work.hpp>
 #include <asio_wheel/detail/native_executor.hpp>
+#include <asio_wheel/detail/recycling.hpp>
 #include <asio_wheel/detail/shard_ptr.hpp>
 #include <asio_wheel/error.hpp>
 
@@ -19,7 +20,6 @@
 #include <boost/asio/associated_executor.hpp>
 #include <boost/asio/cancellation_type.hpp>
 #include <boost/asio/dispatch.hpp>
-#include <boost/asio/recycling_allocator.hpp>
 #include <boost/intrusive/list.hpp>
 
 #include <cstddef>
@@ -64,10 +64,11 @@ struct small_wait {
                           std::allocator<void>>;
   }
 
-  template <typename Handler> static small_wait make(const Handler& h) noexcept {
+  template <typename Handler>
+  static small_wait make(const Handler& h) noexcept {
     small_wait w;
     w.call = [](void* bytes, const error_code& ec) {
-      std::move(*std::launder(reinterpret_cast<Handler*>(bytes)))(ec);
+      std::move (*std::launder(reinterpret_cast<Handler*>(bytes)))(ec);
     };
     std::memcpy(w.bytes, std::addressof(h), sizeof(Handler));
     return w;
@@ -82,9 +83,8 @@ struct small_wait {
 };
 
 // A wait that is an object of its own.
-class wait_op
-    : public boost::intrusive::list_base_hook<
-          boost::intrusive::link_mode<boost::intrusive::safe_link>> {
+class wait_op : public boost::intrusive::list_base_hook<
+                    boost::intrusive::link_mode<boost::intrusive::safe_link>> {
 public:
   class slot_link;
 
@@ -104,12 +104,13 @@ protected:
   enum class action : unsigned char { complete, hand_over, discard };
   using perform_type = void (*)(wait_op*, action, const error_code&);
   enum class kind : unsigned char {
-    direct, // a drain may call the handler
+    direct,  // a drain may call the handler
     foreign, // it has to be handed to its own executor
     small    // a small_op: carries a small wait that has an outcome
   };
 
-  wait_op(perform_type perform, kind k) noexcept : perform_(perform), kind_(k) {}
+  wait_op(perform_type perform, kind k) noexcept
+      : perform_(perform), kind_(k) {}
   ~wait_op() = default;
 
   bool clears_slot() const noexcept { return clears_slot_; }
@@ -119,17 +120,18 @@ private:
 
   perform_type perform_;
   // The rest is guarded by the shard's lock.
-  alarm* alarm_ = nullptr;        // while the wait is open
-  slot_link* link_ = nullptr;     // while a slot refers to the operation
-  std::uint64_t age_ = 0;         // smaller is older, within an alarm
+  alarm* alarm_ = nullptr;    // while the wait is open
+  slot_link* link_ = nullptr; // while a slot refers to the operation
+  std::uint64_t age_ = 0;     // smaller is older, within an alarm
   outcome outcome_ = outcome::none;
   const kind kind_;
-  bool handed_ = false;           // a thunk is on its way
-  bool clears_slot_ = false;      // the slot still was ours when it was started
+  bool handed_ = false;      // a thunk is on its way
+  bool clears_slot_ = false; // the slot still was ours when it was started
 };
 
 using wait_op_list =
-    boost::intrusive::list<wait_op, boost::intrusive::constant_time_size<false>>;
+    boost::intrusive::list<wait_op,
+                           boost::intrusive::constant_time_size<false>>;
 
 // What a cancellation slot holds. Tells the operation when the slot lets go of
 // it, and is told when the operation is gone: neither ever dangles, whichever
@@ -157,18 +159,17 @@ private:
   small_wait wait_;
 };
 
-// An operation's memory: from the handler's allocator, or recycled by Asio.
+// An operation's memory: from the handler's allocator, or recycled.
 template <typename Op, typename Handler> class op_memory {
 public:
   using allocator_type =
-      asio::associated_allocator_t<Handler, asio::recycling_allocator<void>>;
+      asio::associated_allocator_t<Handler, recycling_allocator<void>>;
   using traits = typename std::allocator_traits<
       allocator_type>::template rebind_traits<Op>;
 
   explicit op_memory(const Handler& h)
       : allocator_(
-            asio::get_associated_allocator(h, asio::recycling_allocator<void>())) {
-  }
+            asio::get_associated_allocator(h, recycling_allocator<void>())) {}
 
   template <typename... Args> static Op* make(Handler& h, Args&&... args) {
     op_memory memory(h);
@@ -265,7 +266,7 @@ private:
 
     allocator_type get_allocator() const noexcept {
       return asio::get_associated_allocator(op_->handler_,
-                                            asio::recycling_allocator<void>());
+                                            recycling_allocator<void>());
     }
 
     void operator()() {

@@ -221,8 +221,8 @@ public:
     using handler_type = std::decay_t<Handler>;
     handler_type h(std::forward<Handler>(handler));
     self_->take_mark();
-    self_->wait_on(detail::watchdog_check<handler_type, Executor>(
-        *self_, std::move(h)));
+    self_->wait_on(
+        detail::watchdog_check<handler_type, Executor>(*self_, std::move(h)));
   }
 
 private:
@@ -247,9 +247,9 @@ namespace asio {
 // the watchdog's (the nested executor_type comes first).
 template <template <typename, typename> class Associator, typename Handler,
           typename Executor, typename Default>
-struct associator<Associator,
-                  asio_wheel::detail::watchdog_check<Handler, Executor>,
-                  Default> : Associator<Handler, Default> {
+struct associator<
+    Associator, asio_wheel::detail::watchdog_check<Handler, Executor>, Default>
+    : Associator<Handler, Default> {
   static auto
   get(const asio_wheel::detail::watchdog_check<Handler, Executor>& c) noexcept {
     return Associator<Handler, Default>::get(c.handler());

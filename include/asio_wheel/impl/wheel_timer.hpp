@@ -91,8 +91,8 @@ basic_wheel_timer<Executor>::basic_wheel_timer(
     : alarm_(std::move(other.alarm_)), executor_(other.executor_) {}
 
 template <typename Executor>
-basic_wheel_timer<Executor>& basic_wheel_timer<Executor>::operator=(
-    basic_wheel_timer&& other) noexcept {
+basic_wheel_timer<Executor>&
+basic_wheel_timer<Executor>::operator=(basic_wheel_timer&& other) noexcept {
   if (this != &other) {
     alarm_ = std::move(other.alarm_);
     executor_ = other.executor_;
@@ -159,14 +159,13 @@ template <typename Executor>
 std::size_t
 basic_wheel_timer<Executor>::expires_after(const duration& expiry_time,
                                            const duration& slack) noexcept {
-  return expires_at(
-      detail::time_scale::add(alarm_.owner().now(), expiry_time), slack);
+  return expires_at(detail::time_scale::add(alarm_.owner().now(), expiry_time),
+                    slack);
 }
 
 template <typename Executor>
-std::size_t
-basic_wheel_timer<Executor>::rearm_at(const time_point& expiry_time,
-                                      const duration& slack) {
+std::size_t basic_wheel_timer<Executor>::rearm_at(const time_point& expiry_time,
+                                                  const duration& slack) {
   return alarm_.owner().rearm_at(alarm_, expiry_time, slack);
 }
 
