@@ -131,7 +131,17 @@ public:
   /// @param first The waits that are pending at the start.
   changing(const settings& s, std::size_t size, const plan& first,
            const plan& p)
-      : timers_(s, size), first_(first), plan_(p), poll_every_(s.poll_every) {}
+      : timers_(s, size), first_(first), plan_(p), poll_every_(s.poll_every) {
+    if (s.aged) {
+      prepare();
+      const plan churn(size, 2 * size, plan::order::random,
+                       std::chrono::seconds(10), std::chrono::seconds(30),
+                       s.seed);
+      timed<false>(
+          timers_.context(), churn, poll_every_,
+          [&](const plan::step& t) { timers_.start(t.index, t.delay()); });
+    }
+  }
 
   void prepare() override {
     timed<false>(

@@ -33,8 +33,8 @@ struct settings {
   /// Only the workloads, and only the contestants, whose name contains this.
   std::string only;
   std::string who;
-  /// Start the timers in random order and not one after the other, so that what
-  /// belongs to them lies in memory as after hours of service.
+  /// Change the timers in random order before all else, so that what belongs to
+  /// them lies in memory as after hours of service.
   bool aged = false;
   /// How long the idle workload looks on.
   std::chrono::milliseconds idle{5'000};

@@ -108,10 +108,6 @@ private:
     return plan(size, operations, order, least, most, settings_.seed++);
   }
 
-  plan::order first_order() const noexcept {
-    return settings_.aged ? plan::order::shuffled : plan::order::sequential;
-  }
-
   void loop(std::size_t size, std::size_t operations) {
     const auto p = make_plan(size, operations, plan::order::random, 1s, 60s);
     contest c("the loop alone", size, operations, 1, true);
@@ -134,14 +130,14 @@ private:
   template <typename Handlers>
   void cancel_and_add_random_delay(const char* name, std::size_t size,
                                    std::size_t operations) {
-    const auto first = make_plan(size, size, first_order(), 1s, 60s);
+    const auto first = make_plan(size, size, plan::order::sequential, 1s, 60s);
     const auto p = make_plan(size, operations, plan::order::random, 1s, 60s);
     change<cancel_and_add, Handlers>(name, size, operations, first, p);
   }
 
   // As if the timers had been started at any time of the last 20 s.
   plan started_before(std::size_t size) {
-    return make_plan(size, size, first_order(), 10s, 30s);
+    return make_plan(size, size, plan::order::sequential, 10s, 30s);
   }
 
   template <typename Handlers>
@@ -347,8 +343,8 @@ int run(int argc, char** argv) {
       ("seed", po::value(&s.seed)->default_value(s.seed),
        "of the random delays and orders")
       ("aged", po::bool_switch(&s.aged),
-       "start the timers in random order, as after hours of service: their\n"
-       "operations and list neighbours are not next to each other in memory")
+       "change the timers in random order first: operations do not lie in\n"
+       "memory in the order of their timers, as after hours of service")
       ("tick", po::value(&tick_ms)->default_value(tick_ms),
        "of our wheel, in ms")
       ("slots", po::value(&s.wheel.slots)->default_value(s.wheel.slots),

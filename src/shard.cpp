@@ -763,12 +763,13 @@ bool shard::anything_ready() const noexcept {
   return !due_.empty() || !finished_.empty() || more_due_;
 }
 
-// Leave the driver armed exactly if waits lie ahead.
+// Leave the driver armed exactly if waits lie ahead. While more is due already,
+// the drain that is posted for it sees to that.
 void shard::settle() {
   if (ahead_ == 0) {
     if (driver_state_ == driver_state::armed)
       recall_driver();
-  } else if (driver_state_ == driver_state::idle) {
+  } else if (driver_state_ == driver_state::idle && !more_due_) {
     set_driver(wheel_.next_tick());
   }
 }

@@ -504,7 +504,7 @@ BOOST_AUTO_TEST_CASE(all_shards) {
 BOOST_AUTO_TEST_SUITE_END()
 
 // ---------------------------------------------------------------------------
-BOOST_AUTO_TEST_SUITE(max_pending)
+BOOST_AUTO_TEST_SUITE(limit)
 
 BOOST_AUTO_TEST_CASE(refuses_the_next_wait_through_its_handler) {
   wheel_options options;
@@ -624,7 +624,7 @@ BOOST_AUTO_TEST_CASE(is_shared_out_among_the_shards) {
 BOOST_AUTO_TEST_SUITE_END()
 
 // ---------------------------------------------------------------------------
-BOOST_AUTO_TEST_SUITE(shards)
+BOOST_AUTO_TEST_SUITE(several_shards)
 
 BOOST_AUTO_TEST_CASE(are_added_up) {
   wheel_options options;
@@ -677,7 +677,7 @@ BOOST_AUTO_TEST_CASE(are_kept_by_a_timer_and_adopted_by_assignment) {
 BOOST_AUTO_TEST_SUITE_END()
 
 // ---------------------------------------------------------------------------
-BOOST_AUTO_TEST_SUITE(single_threaded)
+BOOST_AUTO_TEST_SUITE(on_one_thread)
 
 BOOST_AUTO_TEST_CASE(behaves_the_same) {
   wheel_options options;
