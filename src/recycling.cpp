@@ -23,45 +23,54 @@ struct block {
 // it also is there while other thread_locals are being destroyed, when
 // operations may still be freed.
 struct cache {
-  block* first;
-  std::size_t count;
-  bool closed; // the thread is ending: keep nothing any more
+  struct {
+    block* first;
+    std::size_t count;
+  } of_size[recycled_memory::largest / 16];
+  bool registered; // to be emptied when the thread ends
+  bool closed;     // the thread is ending: keep nothing any more
 };
 
 thread_local cache local;
 
+std::size_t index_of(std::size_t size) noexcept { return (size - 1) / 16; }
+
 struct cleaner {
   ~cleaner() {
     local.closed = true;
-    local.count = 0;
-    while (local.first)
-      ::operator delete(std::exchange(local.first, local.first->next));
+    for (auto& blocks : local.of_size) {
+      blocks.count = 0;
+      while (blocks.first)
+        ::operator delete(std::exchange(blocks.first, blocks.first->next));
+    }
   }
-  void touch() noexcept {}
+  void touch() noexcept { local.registered = true; }
 };
 
 } // namespace
 
-void* recycled_memory::allocate() {
-  if (block* const b = local.first) {
-    local.first = b->next;
-    --local.count;
+void* recycled_memory::allocate(std::size_t size) {
+  auto& blocks = local.of_size[index_of(size)];
+  if (block* const b = blocks.first) {
+    blocks.first = b->next;
+    --blocks.count;
     return b;
   }
-  return ::operator new(block_size);
+  return ::operator new((index_of(size) + 1) * 16);
 }
 
-void recycled_memory::deallocate(void* p) noexcept {
-  if (local.count == blocks_kept || local.closed) {
+void recycled_memory::deallocate(void* p, std::size_t size) noexcept {
+  auto& blocks = local.of_size[index_of(size)];
+  if (blocks.count == blocks_kept || local.closed) {
     ::operator delete(p);
     return;
   }
-  if (local.count == 0) {
+  if (!local.registered) {
     thread_local cleaner at_thread_exit;
     at_thread_exit.touch();
   }
-  local.first = ::new (p) block{local.first};
-  ++local.count;
+  blocks.first = ::new (p) block{blocks.first};
+  ++blocks.count;
 }
 
 } // namespace detail

@@ -18,15 +18,16 @@ inline namespace ASIO_WHEEL_ABI {
 namespace detail {
 
 // Memory for operations whose handlers bring no allocator: each thread keeps
-// some blocks of one size. (Asio's own recycling_allocator keeps two per
-// thread, and a turn of the loop may cancel and start hundreds of waits.) What
-// is larger or over-aligned comes from operator new.
+// some blocks of each size that is a multiple of 16 bytes. (Asio's own
+// recycling_allocator keeps two per thread, and a turn of the loop may cancel
+// and start hundreds of waits.) What is larger or over-aligned comes from
+// operator new.
 struct recycled_memory {
-  static constexpr std::size_t block_size = 128;
-  static constexpr std::size_t blocks_kept = 256; // 32 KiB per thread
+  static constexpr std::size_t largest = 128;
+  static constexpr std::size_t blocks_kept = 256; // of each size
 
-  static void* allocate(); // a block
-  static void deallocate(void*) noexcept;
+  static void* allocate(std::size_t size);
+  static void deallocate(void* p, std::size_t size) noexcept;
 };
 
 template <typename T> class recycling_allocator {
@@ -39,7 +40,7 @@ public:
 
   T* allocate(std::size_t n) {
     if (recycled(n))
-      return static_cast<T*>(recycled_memory::allocate());
+      return static_cast<T*>(recycled_memory::allocate(sizeof(T)));
     if constexpr (alignof(T) > __STDCPP_DEFAULT_NEW_ALIGNMENT__)
       return static_cast<T*>(
           ::operator new(n * sizeof(T), std::align_val_t(alignof(T))));
@@ -49,7 +50,7 @@ public:
 
   void deallocate(T* p, std::size_t n) noexcept {
     if (recycled(n))
-      recycled_memory::deallocate(p);
+      recycled_memory::deallocate(p, sizeof(T));
     else if constexpr (alignof(T) > __STDCPP_DEFAULT_NEW_ALIGNMENT__)
       ::operator delete(p, std::align_val_t(alignof(T)));
     else
@@ -67,7 +68,7 @@ public:
 
 private:
   static constexpr bool recycled(std::size_t n) noexcept {
-    return n == 1 && sizeof(T) <= recycled_memory::block_size &&
+    return n == 1 && sizeof(T) <= recycled_memory::largest &&
            alignof(T) <= __STDCPP_DEFAULT_NEW_ALIGNMENT__;
   }
 };
