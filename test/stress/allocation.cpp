@@ -342,7 +342,6 @@ BOOST_AUTO_TEST_CASE(once_warm_a_small_handler_allocates_nothing) {
 }
 
 BOOST_AUTO_TEST_CASE(once_warm_an_owning_handler_allocates_nothing) {
-  results r;
   asio::io_context io(1);
   wheel_timer t(io);
   const auto owned = std::make_shared<int>(1);

@@ -67,8 +67,8 @@ struct small_wait {
   template <typename Handler>
   static small_wait make(const Handler& h) noexcept {
     small_wait w;
-    w.call = [](void* bytes, const error_code& ec) {
-      std::move (*std::launder(reinterpret_cast<Handler*>(bytes)))(ec);
+    w.call = [](void* handler, const error_code& ec) {
+      std::move (*std::launder(reinterpret_cast<Handler*>(handler)))(ec);
     };
     std::memcpy(w.bytes, std::addressof(h), sizeof(Handler));
     return w;
