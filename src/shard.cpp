@@ -771,6 +771,9 @@ void shard::settle() {
       recall_driver();
   } else if (driver_state_ == driver_state::idle && !more_due_) {
     set_driver(wheel_.next_tick());
+  } else if (driver_state_ == driver_state::armed && clock_) {
+    // No real time wakes the driver at its tick: it has to be kept right.
+    driver_tick_ = wheel_.next_tick();
   }
 }
 

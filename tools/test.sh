@@ -15,9 +15,8 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 tools/setup.sh
 
-# The preset dev is a plain Debug build: the assertions are on, which they are
-# not in a release, and templates as large as those of some tests take less than
-# half as long to compile as at -O1, far more than the tests then take to run.
+# The preset dev is a Debug build: the assertions are on, which they are not in a
+# release.
 cmake --preset dev
 cmake --build --preset dev --target asio_wheel_tests --parallel "$(nproc)"
 ctest --preset dev --parallel "$(nproc)" "$@"
