@@ -74,8 +74,8 @@ public:
    * @param period How long without a kick is too long. Zero or negative: a
    * wait completes on the next turn. duration::max(): never.
    * @param slack How much later a wait may complete, for a cheaper kick.
-   * Zero or negative: kick() reads the clock. Not more than the period is
-   * used.
+   * Less than two ticks of the wheel counts as none: kick() reads the clock.
+   * Not more than the period is used.
    */
   basic_watchdog(const executor_type& ex, const duration& period,
                  const duration& slack = duration::zero());

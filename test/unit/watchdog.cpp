@@ -316,6 +316,26 @@ BOOST_AUTO_TEST_CASE(a_slack_beyond_the_period_counts_as_the_period) {
   BOOST_TEST((o.fate() == fate::fired));
 }
 
+BOOST_AUTO_TEST_CASE(a_slack_of_less_than_two_ticks_counts_as_none) {
+  for (const duration slack : {duration(1ns), duration(1ms), duration(1999us)}) {
+    manual_context c;
+    outcome o;
+    watchdog dog(c.io, 1s, slack);
+    dog.async_wait(o.tracked());
+    const auto before = c.wheel.stats().scheduled;
+    for (int i = 0; i != 100; ++i) {
+      c.advance(100ms);
+      dog.kick();
+      BOOST_TEST((dog.last_kick() == c.now()));
+    }
+    BOOST_TEST(c.wheel.stats().scheduled - before <= 11u);
+    c.advance(1s - 1ns);
+    BOOST_TEST((o.fate() == fate::waiting));
+    c.advance(1ns);
+    BOOST_TEST((o.fate() == fate::fired));
+  }
+}
+
 BOOST_AUTO_TEST_CASE(the_check_runs_on_the_watchdogs_executor) {
   manual_context c;
   asio::io_context other;

@@ -121,6 +121,7 @@ public:
   bool single_threaded() const noexcept { return single_threaded_; }
   bool has_manual_clock() const noexcept { return clock_ != nullptr; }
   time_point now() const noexcept;
+  duration tick() const noexcept { return scale_.tick(); }
 
   // For alarms: their user's side.
   std::size_t cancel(alarm& a) noexcept;

@@ -35,6 +35,10 @@ public:
       : epoch_(epoch), tick_(static_cast<std::uint64_t>(tick.count())),
         reciprocal_(~std::uint64_t{0} / tick_) {}
 
+  duration tick() const noexcept {
+    return duration(static_cast<std::int64_t>(tick_));
+  }
+
   // The tick that t lies in; 0 before the epoch.
   tick_type floor(time_point t) const noexcept { return divide(since(t)); }
 

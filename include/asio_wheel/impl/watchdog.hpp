@@ -88,7 +88,8 @@ basic_watchdog<Executor>::basic_watchdog(const executor_type& ex,
   last_ = now();
   if (slack_ > period_)
     slack_ = period_;
-  if (slack_ < duration::zero())
+  // Looking more often than once a tick is no use, and no end.
+  if (slack_ < 2 * timer_.alarm_.owner().tick())
     slack_ = duration::zero();
   manual_ = timer_.alarm_.owner().has_manual_clock();
   if (manual_ || slack_ > duration::zero())
