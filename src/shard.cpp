@@ -188,7 +188,7 @@ bool shard::prepare(tick_type tick) {
   if (tick <= wheel_.now())
     return true;
   const bool nearer =
-      driver_state_ == driver_state::idle ||
+      (driver_state_ == driver_state::idle && !more_due_) || // see settle()
       (driver_state_ == driver_state::armed && tick < driver_tick_);
   if (!nearer)
     return false;
