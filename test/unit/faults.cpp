@@ -442,6 +442,34 @@ BOOST_AUTO_TEST_CASE(c4_a_storm_of_100000_lets_others_have_their_turn) {
   BOOST_TEST(others >= n / (2 * c.wheel.options().expiry_batch));
 }
 
+BOOST_AUTO_TEST_CASE(a9_far_waits_armed_in_a_storm_do_not_delay_a_nearer_one) {
+  // On the real clock: it is the driver's waking that is at stake.
+  for (const std::size_t batch : {1u, 7u, 128u}) {
+    asio::io_context io(1);
+    asio_wheel::wheel_options options;
+    options.expiry_batch = batch;
+    asio_wheel::make_wheel(io, options);
+    const auto start = std::chrono::steady_clock::now();
+    std::vector<wheel_timer> timers;
+    timers.reserve(300); // more than two batches
+    for (int i = 0; i != 300; ++i) {
+      timers.emplace_back(io, start + 20ms);
+      timers.back().async_wait([&t = timers.back()](error_code) {
+        t.expires_after(1h);
+        t.async_wait([](error_code) {});
+      });
+    }
+    bool fired = false;
+    wheel_timer near(io, start + 40ms);
+    near.async_wait([&](error_code ec) {
+      fired = !ec;
+      io.stop();
+    });
+    io.run_for(20s);
+    BOOST_TEST(fired);
+  }
+}
+
 BOOST_AUTO_TEST_CASE(c5_the_wall_clock_does_not_matter) {
   static_assert(wheel_timer::clock_type::is_steady);
   static_assert(
