@@ -15,8 +15,8 @@
 // start out busy and fall silent half way. A table says how late each silent
 // connection was closed: from the idle timeout after its last request (or the
 // call to connect), taken just before it was sent, to the end of its stream.
-// The exit status is 1 if one was closed early or not at all, or if a busy or
-// slow one was closed.
+// The exit status is 1 if one was closed early, more than a second late or not
+// at all, or if a busy or slow one was closed.
 
 #include <asio_wheel.hpp>
 
@@ -266,6 +266,10 @@ bool print_table(load& l) {
     failure = "connections were closed that should not have been";
   else if (all.lateness.size() != to_close)
     failure = "silent connections were not closed";
+  else if (!all.lateness.empty() &&
+           *std::max_element(all.lateness.begin(), all.lateness.end()) >
+               std::chrono::duration<double, std::milli>(margin).count())
+    failure = "silent connections were closed more than a second late";
   if (failure)
     std::printf("FAILED: %s%s%s\n", failure, l.failure ? ": " : "",
                 l.failure ? l.failure.message().c_str() : "");

@@ -11,8 +11,8 @@
 #
 #   tools/demo.sh --connections 1000
 #
-# The exit status is 0 if each silent connection was closed, none early, and no
-# other one.
+# The exit status is 0 if each silent connection was closed, none early and none
+# more than a second late, and no other one.
 
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
