@@ -55,7 +55,9 @@ enum class error {
 /// What to compare an error_code with when the cause is all that matters.
 enum class condition {
   /// Any timeout: the timeouts of enum error, asio::error::timed_out, and
-  /// whatever else compares equal to errc::timed_out.
+  /// whatever else compares equal to errc::timed_out. (Boost 1.81 does not ask
+  /// for a std::error_code of std::system_category(): compare that with
+  /// errc::timed_out.)
   timeout = 1
 };
 
