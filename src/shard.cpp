@@ -187,6 +187,9 @@ void shard::set_expiry(alarm& a, time_point t, unsigned shift) noexcept {
 bool shard::prepare(tick_type tick) {
   if (tick <= wheel_.now())
     return true;
+  // Under a manual clock the time may have passed what the driver is set to.
+  if (clock_ && tick != timing_wheel::never && tick <= current_tick())
+    return true;
   const bool nearer =
       (driver_state_ == driver_state::idle && !more_due_) || // see settle()
       (driver_state_ == driver_state::armed && tick < driver_tick_);
@@ -574,8 +577,8 @@ public:
     lock_type lock(shard_.mutex_);
     shard_.draining_ = false;
     // Also if the driver is not armed though waits lie ahead.
-    const bool post = (shard_.anything_ready() || shard_.ahead_ != 0) &&
-                      shard_.request_drain();
+    const bool post =
+        (shard_.needs_drain() || shard_.ahead_ != 0) && shard_.request_drain();
     lock.unlock();
     if (post)
       shard_.post_drain();
@@ -763,6 +766,13 @@ bool shard::anything_ready() const noexcept {
   return !due_.empty() || !finished_.empty() || more_due_;
 }
 
+// Something is ready, or the driver has to be recalled: armed without a wait
+// ahead it would keep run() from returning.
+bool shard::needs_drain() const noexcept {
+  return anything_ready() ||
+         (ahead_ == 0 && driver_state_ == driver_state::armed);
+}
+
 // Leave the driver armed exactly if waits lie ahead. While more is due already,
 // the drain that is posted for it sees to that.
 void shard::settle() {
@@ -805,7 +815,7 @@ void shard::post_drain() noexcept {
 }
 
 void shard::unlock_and_post(lock_type& lock) noexcept {
-  const bool post = anything_ready() && request_drain();
+  const bool post = needs_drain() && request_drain();
   lock.unlock();
   if (post)
     post_drain();

@@ -88,8 +88,9 @@ public:
 
   /// The earliest time at which a wheel on this clock has something to do.
   /**
-   * A lower bound: nothing is due earlier. Empty if nothing is pending, or
-   * pending for ever.
+   * A lower bound: nothing is due earlier; it may stem from a wait that was
+   * cancelled or put off since. Empty if nothing is pending, or has only ever
+   * been pending without an end.
    */
   std::optional<time_point> next_deadline() const;
 

@@ -90,8 +90,8 @@ public:
   /// How many waits are pending: not yet started and not yet cancelled.
   std::size_t pending() const;
 
-  /// A time before which no pending wait is due; empty if there is none, or
-  /// none with an end.
+  /// A time before which no pending wait is due; empty if there is none.
+  /** It may stem from a wait that was cancelled or put off since. */
   std::optional<time_point> next_expiry() const;
 
   /// Counts since the wheel was made.

@@ -7,8 +7,11 @@
 
 #include <asio_wheel/wheel_timer.hpp>
 
+#include <asio_wheel/run_simulation.hpp>
+
 #include <test/manual_context.hpp>
 #include <test/outcome.hpp>
+#include <test/queue_context.hpp>
 #include <test/tracking_executor.hpp>
 
 #include <boost/asio/bind_executor.hpp>
@@ -209,7 +212,8 @@ BOOST_AUTO_TEST_CASE(a11_exactly_k_ticks_from_mid_tick_and_from_a_boundary) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(b1_cancelled_or_destroyed_by_anothers_handler_of_one_batch) {
+BOOST_AUTO_TEST_CASE(
+    b1_cancelled_or_destroyed_by_anothers_handler_of_one_batch) {
   for (const bool destroy : {false, true}) {
     manual_context c;
     outcome a, b;
@@ -272,8 +276,7 @@ BOOST_AUTO_TEST_CASE(b3_two_paths_arm_one_timer) {
 
 BOOST_AUTO_TEST_CASE(b4_a_handler_that_rearms_without_delay_lets_a_socket_in) {
   asio::io_context io(1);
-  asio::ip::tcp::acceptor acceptor(
-      io, {asio::ip::address_v4::loopback(), 0});
+  asio::ip::tcp::acceptor acceptor(io, {asio::ip::address_v4::loopback(), 0});
   asio::ip::tcp::socket client(io), server(io);
   client.connect(acceptor.local_endpoint());
   acceptor.accept(server);
@@ -402,8 +405,8 @@ BOOST_AUTO_TEST_CASE(c2_one_far_timer_with_the_smallest_tick_wakes_nobody) {
 }
 
 BOOST_AUTO_TEST_CASE(c3_minutes_hours_days_and_years_fire) {
-  for (const duration d : {duration(5min), duration(1h), duration(24h),
-                           duration(24h * 365)}) {
+  for (const duration d :
+       {duration(5min), duration(1h), duration(24h), duration(24h * 365)}) {
     manual_context c;
     outcome o;
     wheel_timer t(c.io, d);
@@ -612,4 +615,80 @@ BOOST_AUTO_TEST_CASE(d6_cancel_between_the_steps_of_a_composed_operation) {
   c.poll();
   BOOST_TEST(steps == 3);
   BOOST_TEST((o.fate() == fate::aborted));
+}
+
+// Faults that this library has had.
+
+BOOST_AUTO_TEST_CASE(run_is_not_held_after_a_pulled_back_wait_was_cancelled) {
+  for (int how = 0; how != 3; ++how) {
+    manual_context m;
+    test::queue_context other;
+    std::optional<wheel_timer> t(std::in_place, m.io, 10ms);
+    outcome o;
+    t->async_wait(asio::bind_executor(other.get_executor(), o.tracked()));
+    m.advance(10ms);
+    BOOST_TEST(t->rearm_after(1h) == 1u);
+    m.poll();
+    if (how == 0)
+      BOOST_TEST(t->cancel() == 1u);
+    else if (how == 1)
+      t.reset();
+    else
+      BOOST_TEST(m.wheel.stop() == 1u);
+    other.run();
+    m.poll();
+    BOOST_TEST((o.fate() == fate::aborted));
+    BOOST_TEST(m.io.stopped());
+  }
+}
+
+BOOST_AUTO_TEST_CASE(
+    a_wait_due_at_once_needs_no_advance_after_a_nearer_timer_went) {
+  manual_context m;
+  wheel_timer far(m.io, 1000h), t(m.io);
+  std::optional<wheel_timer> near(std::in_place, m.io, 5ms);
+  outcome o1, o2, o3;
+  far.async_wait(o1.small());
+  near->async_wait(o2.small());
+  near->cancel();
+  m.poll();
+  near.reset();
+  m.advance(25ms);
+  t.expires_after(0ms);
+  t.async_wait(o3.small());
+  m.poll();
+  BOOST_TEST((o3.fate() == fate::fired));
+  far.cancel();
+  m.poll();
+}
+
+BOOST_AUTO_TEST_CASE(run_is_not_held_after_a_handler_threw_on_one_thread) {
+  asio_wheel::wheel_options op;
+  op.single_threaded = true;
+  manual_context m(op);
+  wheel_timer a(m.io, 1h), b(m.io, 10ms);
+  a.async_wait([](auto) { throw 42; });
+  b.async_wait([&](auto) { a.cancel(); });
+  m.clock.advance(10ms);
+  BOOST_CHECK_THROW(m.poll(), int);
+  m.poll();
+  BOOST_TEST(m.wheel.pending() == 0u);
+  BOOST_TEST(m.io.stopped());
+}
+
+BOOST_AUTO_TEST_CASE(
+    the_simulation_ends_though_a_deadline_lies_in_the_last_tick) {
+  for (const auto before : {1ns, 1000ns, 1000000ns}) {
+    manual_context m;
+    wheel_timer t(m.io);
+    t.expires_at(time_point::max() - before);
+    outcome o;
+    t.async_wait(o.tracked());
+    asio_wheel::simulation_options so;
+    so.until = time_point::max();
+    asio_wheel::run_simulation({m.io}, m.clock, so);
+    t.cancel();
+    m.poll();
+  }
+  BOOST_TEST(true);
 }

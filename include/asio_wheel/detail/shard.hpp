@@ -217,6 +217,7 @@ private:
   void collect();
   bool claim(started& s) noexcept;
   bool anything_ready() const noexcept;
+  bool needs_drain() const noexcept;
   void settle();
   [[nodiscard]] bool request_drain() noexcept;
   void post_drain() noexcept;

@@ -33,7 +33,8 @@ public:
 
   time_scale(time_point epoch, std::chrono::nanoseconds tick) noexcept
       : epoch_(epoch), tick_(static_cast<std::uint64_t>(tick.count())),
-        reciprocal_(~std::uint64_t{0} / tick_) {}
+        reciprocal_(~std::uint64_t{0} / tick_),
+        last_((bits(time_point::max()) - bits(epoch)) / tick_) {}
 
   duration tick() const noexcept {
     return duration(static_cast<std::int64_t>(tick_));
@@ -53,14 +54,12 @@ public:
     const tick_type coarse = tick_type{1} << shift;
     const tick_type n = divide(ns - 1) + 1;
     const tick_type rounded = (n + (coarse - 1)) & ~(coarse - 1);
-    return rounded < n ? timing_wheel::never : rounded;
+    return rounded < n || rounded > last_ ? timing_wheel::never : rounded;
   }
 
   // When tick n begins.
   time_point begin(tick_type n) const noexcept {
-    const std::uint64_t room =
-        bits(time_point::max()) - bits(epoch_); // never negative
-    if (n > room / tick_)
+    if (n > last_)
       return time_point::max();
     return time_point(
         duration(static_cast<std::int64_t>(bits(epoch_) + n * tick_)));
@@ -119,6 +118,7 @@ private:
   time_point epoch_;
   std::uint64_t tick_;
   std::uint64_t reciprocal_;
+  tick_type last_; // that begins before the end of time
 };
 
 } // namespace detail
