@@ -173,6 +173,7 @@ template <typename Executor>
 std::size_t
 basic_wheel_timer<Executor>::rearm_after(const duration& expiry_time,
                                          const duration& slack) {
+  alarm_.prefetch();
   return rearm_at(detail::time_scale::add(alarm_.owner().now(), expiry_time),
                   slack);
 }
