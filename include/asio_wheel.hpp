@@ -11,6 +11,8 @@
 #include <asio_wheel/error.hpp>
 #include <asio_wheel/manual_clock.hpp>
 #include <asio_wheel/run_simulation.hpp>
+#include <asio_wheel/stream_timeouts.hpp>
+#include <asio_wheel/timeout_stream.hpp>
 #include <asio_wheel/timing_wheel.hpp>
 #include <asio_wheel/watchdog.hpp>
 #include <asio_wheel/wheel_options.hpp>

@@ -56,6 +56,8 @@ public:
       return "too many waits pending on the wheel";
     case error::wheel_stopped:
       return "the wheel is stopped";
+    case error::operation_in_progress:
+      return "an operation of this kind is in progress";
     }
     return "unknown asio_wheel error";
   }

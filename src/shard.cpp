@@ -131,11 +131,12 @@ struct shard::slab {
 };
 
 shard::shard(asio::execution_context& context, const wheel_options& options,
-             std::size_t max_pending)
+             std::size_t max_pending, std::shared_ptr<stream_registry> streams)
     : context_(context),
       clock_(options.clock ? options.clock->state() : nullptr),
-      scale_(now(), options.tick), max_pending_(max_pending),
-      batch_(options.expiry_batch), single_threaded_(options.single_threaded),
+      streams_(std::move(streams)), scale_(now(), options.tick),
+      max_pending_(max_pending), batch_(options.expiry_batch),
+      single_threaded_(options.single_threaded),
       mutex_(!options.single_threaded), wheel_({options.slots, options.levels}),
       driver_(std::in_place, inline_executor(context)) {
   if (small_op* const op = take_small_op()) // so that the first slab is there
@@ -518,6 +519,26 @@ void shard::remove(alarm& a) noexcept {
   unlock_and_post(lock);
 }
 
+void shard::withdraw(alarm& a) noexcept {
+  wait_op_list discarded;
+  lock_type lock(mutex_);
+  cancelled_ += abandon(a, discarded);
+  unlock_and_post(lock);
+  discard(discarded);
+}
+
+void shard::hasten(alarm& a) noexcept {
+  lock_type lock(mutex_);
+  if (a.phase_ == alarm::phase::on_wheel)
+    ahead_ -= a.open_; // place() takes it off the wheel
+  else if (a.phase_ == alarm::phase::never)
+    take_off(a);
+  else
+    return;
+  place(a, 0, true);
+  unlock_and_post(lock);
+}
+
 // ---------------------------------------------------------------------------
 // Cancellation slots
 
@@ -888,11 +909,11 @@ bool shard::stopped() {
   return stopped_;
 }
 
-// The waits of an alarm will never be started.
-void shard::abandon(alarm& a, wait_op_list& discarded) noexcept {
+// The waits of an alarm will never be started. Returns how many they are.
+std::size_t shard::abandon(alarm& a, wait_op_list& discarded) noexcept {
+  const std::size_t n = a.open_;
   take_off(a);
-  open_ -= a.open_;
-  abandoned_ += a.open_;
+  open_ -= n;
   a.open_ = 0;
   a.small_.call = nullptr; // trivially destructible
   while (!a.ops_.empty()) {
@@ -905,6 +926,15 @@ void shard::abandon(alarm& a, wait_op_list& discarded) noexcept {
       discarded.push_back(op);
     }
   }
+  return n;
+}
+
+void shard::discard(wait_op_list& ops) noexcept {
+  while (!ops.empty()) {
+    wait_op& op = ops.front();
+    ops.pop_front();
+    op.discard();
+  }
 }
 
 void shard::shut_down() noexcept {
@@ -916,9 +946,9 @@ void shard::shut_down() noexcept {
     shut_down_ = true;
     for (entry_list* list : {&due_, &lent_, &never_})
       while (!list->empty())
-        abandon(static_cast<alarm&>(list->front()), discarded);
+        abandoned_ += abandon(static_cast<alarm&>(list->front()), discarded);
     wheel_.clear([&](timing_wheel_entry& e) {
-      abandon(static_cast<alarm&>(e), discarded);
+      abandoned_ += abandon(static_cast<alarm&>(e), discarded);
     });
     while (!finished_.empty()) {
       wait_op& op = finished_.front();
@@ -932,11 +962,7 @@ void shard::shut_down() noexcept {
     }
     driver_.reset();
   }
-  while (!discarded.empty()) {
-    wait_op& op = discarded.front();
-    discarded.pop_front();
-    op.discard();
-  }
+  discard(discarded);
 }
 
 } // namespace detail

@@ -5,7 +5,11 @@
 // file LICENSE_1_0.txt or copy at https://www.boost.org/LICENSE_1_0.txt)
 //
 
+#include <asio_wheel/detail/stream_bounds.hpp>
+#include <asio_wheel/detail/time_scale.hpp>
 #include <asio_wheel/wheel_service.hpp>
+
+#include <algorithm>
 
 #include <stdexcept>
 #include <string>
@@ -46,14 +50,16 @@ wheel_service::wheel_service(asio::execution_context& context)
 
 wheel_service::wheel_service(asio::execution_context& context,
                              const wheel_options& options)
-    : asio::execution_context::service(context), options_(options) {
+    : asio::execution_context::service(context), options_(options),
+      streams_(std::make_shared<detail::stream_registry>()) {
   check(options);
   const std::size_t max_pending =
       options.max_pending / options.shards +
       (options.max_pending % options.shards != 0 ? 1 : 0);
   shards_.reserve(options.shards);
   for (std::size_t i = 0; i != options.shards; ++i)
-    shards_.push_back(new detail::shard(context, options, max_pending));
+    shards_.push_back(
+        new detail::shard(context, options, max_pending, streams_));
 }
 
 wheel_service::~wheel_service() = default;
@@ -94,6 +100,21 @@ std::size_t wheel_service::stop() {
   for (const auto& s : shards_)
     n += s->stop();
   return n;
+}
+
+std::size_t wheel_service::streams() const noexcept { return streams_->size(); }
+
+std::shared_ptr<detail::drain_end>
+wheel_service::begin_drain(const duration& d) {
+  auto end = std::make_shared<detail::drain_end>(local_shard(), streams_);
+  const time_point start = now();
+  const time_point last = std::max(start, detail::time_scale::add(start, d));
+  end->begin(last);
+  streams_->drain(start, last,
+                  [](detail::registered_stream& s, detail::drain_share share) {
+                    static_cast<detail::stream_bounds&>(s).drain(share);
+                  });
+  return end;
 }
 
 bool wheel_service::stopped() const { return shards_.front()->stopped(); }

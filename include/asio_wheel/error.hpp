@@ -49,7 +49,9 @@ enum class error {
   /// wheel_options::max_pending waits are pending already. Not a timeout.
   too_many_pending,
   /// The wheel was stopped before the wait was started. Not a timeout.
-  wheel_stopped
+  wheel_stopped,
+  /// Another operation of this kind is pending on the object. Not a timeout.
+  operation_in_progress
 };
 
 /// What to compare an error_code with when the cause is all that matters.

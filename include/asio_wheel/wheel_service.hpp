@@ -13,17 +13,23 @@
 #include <asio_wheel/detail/shard.hpp>
 #include <asio_wheel/wheel_options.hpp>
 
+#include <boost/asio/async_result.hpp>
 #include <boost/asio/execution_context.hpp>
 
 #include <atomic>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <vector>
 
 namespace asio_wheel {
 inline namespace ASIO_WHEEL_ABI {
+
+namespace detail {
+class drain_end;
+}
 
 /// Counts of a wheel_service since it was made.
 struct wheel_stats {
@@ -110,6 +116,44 @@ public:
   /// True once stop() was called.
   bool stopped() const;
 
+  /// Let the context's open timeout_streams come to an end: graceful drain.
+  /**
+   * From now on each of them may stay idle for a share of the duration at most,
+   * whatever its own idle timeout; the shares spread evenly over the duration,
+   * so that peers do not all reconnect at once, and none goes beyond its end.
+   * It is an idle timeout like any other: it ends pending operations with
+   * error::idle_timeout and does what timeout_action says. Streams that are
+   * made or used meanwhile have what is left; one that has an operation
+   * pending and no timeout at all is noticed at its next operation. There is no
+   * way back.
+   *
+   * Completes when no open timeout_stream is left, or when the time is up. May
+   * be called again, with a shorter or a longer duration: that counts for the
+   * streams, while each call completes at its own end.
+   *
+   * @param d Any value; zero and negative ones are up at once.
+   *
+   * @par Completion Signature
+   * @code void(boost::system::error_code, std::size_t) @endcode
+   * How many timeout_streams are left open. The default executor is the
+   * context: the handler is called where it runs.
+   *
+   * @par Errors
+   * As basic_wheel_timer::async_wait(). Success also if streams are left.
+   *
+   * @par Per-Operation Cancellation
+   * terminal, partial and total: end this wait. The streams go on draining.
+   *
+   * @par Complexity
+   * Linear in the number of streams.
+   */
+  template <BOOST_ASIO_COMPLETION_TOKEN_FOR(void(boost::system::error_code,
+                                                 std::size_t)) Token>
+  auto async_drain(const duration& d, Token&& token);
+
+  /// How many timeout_streams are open on the context.
+  std::size_t streams() const noexcept;
+
   /// For the library's own use: the shard of the calling thread.
   detail::shard& local_shard() const noexcept;
 
@@ -117,9 +161,13 @@ public:
   void learn_native(const detail::native_executor& native) noexcept;
 
 private:
+  class initiate_async_drain;
+
   void shutdown() override;
+  std::shared_ptr<detail::drain_end> begin_drain(const duration& d);
 
   wheel_options options_;
+  std::shared_ptr<detail::stream_registry> streams_;
   std::vector<detail::shard_ptr> shards_;
   std::atomic<bool> native_known_{false};
 };

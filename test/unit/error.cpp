@@ -39,9 +39,10 @@ const std::vector<error> others = {
     error::too_slow,
     error::too_many_pending,
     error::wheel_stopped,
+    error::operation_in_progress,
 };
 // One that comes later than the last, so that a new error has to be added here.
-constexpr int past_the_last = 10;
+constexpr int past_the_last = 11;
 
 std::vector<error> all_errors() {
   std::vector<error> all = timeouts;
@@ -77,6 +78,8 @@ std::vector<row> truth_table() {
       {"too_slow", error::too_slow,                       no,  no,  no,  no},
       {"too_many_pending", error::too_many_pending,       no,  no,  no,  no},
       {"wheel_stopped", error::wheel_stopped,             no,  no,  no,  no},
+      {"operation_in_progress", error::operation_in_progress,
+                                                          no,  no,  no,  no},
       // Asio's
       {"asio timed_out", asio::error::timed_out,          yes, yes, yes, no},
       {"asio aborted", asio::error::operation_aborted,    no,  no,  no,  yes},
@@ -173,6 +176,7 @@ BOOST_AUTO_TEST_CASE(the_values_are_fixed) {
   BOOST_TEST(static_cast<int>(error::too_slow) == 7);
   BOOST_TEST(static_cast<int>(error::too_many_pending) == 8);
   BOOST_TEST(static_cast<int>(error::wheel_stopped) == 9);
+  BOOST_TEST(static_cast<int>(error::operation_in_progress) == 10);
   BOOST_TEST(static_cast<int>(condition::timeout) == 1);
   BOOST_TEST(all_errors().size() == past_the_last - 1u);
 }

@@ -37,6 +37,7 @@ struct wheel_stats;
 namespace detail {
 
 class clock_state;
+class stream_registry;
 
 // A mutex that single_threaded turns off.
 class optional_mutex {
@@ -112,7 +113,7 @@ public:
   using time_point = std::chrono::steady_clock::time_point;
 
   shard(asio::execution_context& context, const wheel_options& options,
-        std::size_t max_pending);
+        std::size_t max_pending, std::shared_ptr<stream_registry> streams);
   ~shard();
   shard(const shard&) = delete;
   shard& operator=(const shard&) = delete;
@@ -122,6 +123,7 @@ public:
   bool has_manual_clock() const noexcept { return clock_ != nullptr; }
   time_point now() const noexcept;
   duration tick() const noexcept { return scale_.tick(); }
+  stream_registry& streams() const noexcept { return *streams_; }
 
   // For alarms: their user's side.
   std::size_t cancel(alarm& a) noexcept;
@@ -131,6 +133,11 @@ public:
   std::size_t open_waits(const alarm& a) noexcept;
   void adopt(alarm& to, alarm& from) noexcept;
   void remove(alarm& a) noexcept;
+  // Destroys the handlers of the open waits uncalled.
+  void withdraw(alarm& a) noexcept;
+
+  // From any thread: the open waits are due now; expiry() stays.
+  void hasten(alarm& a) noexcept;
 
   // Start a wait. A wait that is refused (`refused`, or too many pending, or
   // stopped) has its outcome, and its handler is called like any other's.
@@ -208,7 +215,8 @@ private:
   void abort(alarm& a, wait_op& op) noexcept;
   void finish(wait_op& op, outcome o) noexcept;
   void finish(const small_wait& w, outcome o) noexcept;
-  void abandon(alarm& a, wait_op_list& discarded) noexcept;
+  std::size_t abandon(alarm& a, wait_op_list& discarded) noexcept;
+  static void discard(wait_op_list& ops) noexcept;
   void detach_slot(wait_op& op) noexcept;
   small_op* take_small_op() noexcept;
 
@@ -226,6 +234,7 @@ private:
   // Constant.
   asio::execution_context& context_;
   const std::shared_ptr<clock_state> clock_; // null: steady_clock
+  const std::shared_ptr<stream_registry> streams_;
   const time_scale scale_;
   const std::size_t max_pending_; // 0: no limit
   const std::size_t batch_;

@@ -53,7 +53,7 @@ error_code error_of(outcome o) noexcept;
 // the stack of the drain that starts it or to a small_op that carries it to
 // one. No user code runs in the copying, which is why it may.
 struct small_wait {
-  static constexpr std::size_t capacity = 40;
+  static constexpr std::size_t capacity = 32;
 
   template <typename Handler> static constexpr bool fits() noexcept {
     return sizeof(Handler) <= capacity && alignof(Handler) <= alignof(void*) &&
@@ -289,7 +289,7 @@ private:
     }
     op_memory<foreign_op, Handler> memory(op->handler_);
     const bool clear_slot = op->clears_slot();
-    const auto work = std::move(op->work_);
+    [[maybe_unused]] const auto work = std::move(op->work_);
     Handler handler(std::move(op->handler_));
     memory.free(op);
     if (what == action::discard)
