@@ -87,7 +87,7 @@ template <typename NextLayer = asio::ip::tcp::socket> class timeout_stream {
 public:
   using next_layer_type = NextLayer;
   using lowest_layer_type = detail::lowest_layer_t<NextLayer>;
-  using endpoint_type = typename detail::endpoint_of<lowest_layer_type>::type;
+  using endpoint_type = detail::endpoint_t<NextLayer>;
   using executor_type = typename NextLayer::executor_type;
   using clock_type = std::chrono::steady_clock;
   using duration = clock_type::duration;
@@ -317,7 +317,8 @@ public:
    * terminal and partial.
    */
   template <typename EndpointSequence,
-            BOOST_ASIO_COMPLETION_TOKEN_FOR(void(error_code, endpoint_type))
+            BOOST_ASIO_COMPLETION_TOKEN_FOR(void(error_code,
+                                                 detail::endpoint_t<NextLayer>))
                 Token = asio::default_completion_token_t<executor_type>,
             typename = std::enable_if_t<
                 asio::is_endpoint_sequence<EndpointSequence>::value>,
@@ -328,12 +329,12 @@ public:
 
   /// Connect the lowest layer to one endpoint of a sequence, with a condition
   /// as for asio::async_connect().
-  template <
-      typename EndpointSequence, typename ConnectCondition,
-      BOOST_ASIO_COMPLETION_TOKEN_FOR(void(error_code, endpoint_type)) Token,
-      typename =
-          std::enable_if_t<asio::is_endpoint_sequence<EndpointSequence>::value>,
-      typename = void>
+  template <typename EndpointSequence, typename ConnectCondition,
+            BOOST_ASIO_COMPLETION_TOKEN_FOR(
+                void(error_code, detail::endpoint_t<NextLayer>)) Token,
+            typename = std::enable_if_t<
+                asio::is_endpoint_sequence<EndpointSequence>::value>,
+            typename = void>
   auto async_connect(const EndpointSequence& endpoints,
                      ConnectCondition condition, Token&& token);
 

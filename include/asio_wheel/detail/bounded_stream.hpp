@@ -54,6 +54,8 @@ struct endpoint_of<LowestLayer,
                    std::void_t<typename LowestLayer::protocol_type>> {
   using type = typename LowestLayer::protocol_type::endpoint;
 };
+template <typename NextLayer>
+using endpoint_t = typename endpoint_of<lowest_layer_t<NextLayer>>::type;
 
 template <typename T> inline constexpr bool is_socket = false;
 template <typename Protocol, typename Executor>

@@ -82,9 +82,10 @@ public:
   void forget(drain_end_base& e) noexcept;
 
 private:
-  // The last one has all of it.
+  // The last one has not all of it: what ends a connection, a closing handshake
+  // say, takes time too.
   drain_share share_of(std::uint64_t n) const noexcept {
-    return static_cast<drain_share>(n * 65535 / size_);
+    return static_cast<drain_share>(n * 65535 / (size_ + 1));
   }
 
   mutable std::mutex mutex_;

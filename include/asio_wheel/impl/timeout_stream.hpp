@@ -391,9 +391,8 @@ auto timeout_stream<NextLayer>::async_connect(const Endpoint& endpoint,
 
 template <typename NextLayer>
 template <typename EndpointSequence,
-          BOOST_ASIO_COMPLETION_TOKEN_FOR(void(
-              error_code, typename timeout_stream<NextLayer>::endpoint_type))
-              Token,
+          BOOST_ASIO_COMPLETION_TOKEN_FOR(
+              void(error_code, detail::endpoint_t<NextLayer>)) Token,
           typename, typename>
 auto timeout_stream<NextLayer>::async_connect(const EndpointSequence& endpoints,
                                               Token&& token) {
@@ -403,9 +402,8 @@ auto timeout_stream<NextLayer>::async_connect(const EndpointSequence& endpoints,
 
 template <typename NextLayer>
 template <typename EndpointSequence, typename ConnectCondition,
-          BOOST_ASIO_COMPLETION_TOKEN_FOR(void(
-              error_code, typename timeout_stream<NextLayer>::endpoint_type))
-              Token,
+          BOOST_ASIO_COMPLETION_TOKEN_FOR(
+              void(error_code, detail::endpoint_t<NextLayer>)) Token,
           typename, typename>
 auto timeout_stream<NextLayer>::async_connect(const EndpointSequence& endpoints,
                                               ConnectCondition condition,
