@@ -5,95 +5,80 @@
 // file LICENSE_1_0.txt or copy at https://www.boost.org/LICENSE_1_0.txt)
 //
 
-// A TCP echo server that closes connections on which nothing arrives.
+// A TCP echo server on which no connection can hang for ever.
 //
-//   echo_server --port 7777 --idle 30
+//   echo_server --port 7777 --idle 30 --write 10
 //
-// One watchdog per connection. Stops gracefully on SIGINT and SIGTERM.
+// Stops gracefully on SIGINT and SIGTERM, and says what ended its connections.
 
 #include <asio_wheel.hpp>
 
 #include <boost/asio.hpp>
-#include <boost/asio/experimental/awaitable_operators.hpp>
 #include <boost/program_options.hpp>
-
-#include <sys/resource.h>
 
 #include <array>
 #include <chrono>
 #include <csignal>
+#include <cstddef>
 #include <cstdint>
-#include <ctime>
 #include <exception>
 #include <iomanip>
 #include <iostream>
+#include <list>
+#include <map>
 #include <stdexcept>
 #include <string>
-#include <unordered_set>
 #include <utility>
 
 namespace asio = boost::asio;
 namespace po = boost::program_options;
-using namespace asio::experimental::awaitable_operators;
 using namespace std::chrono_literals;
 using asio::use_awaitable;
 using asio::ip::tcp;
 using boost::system::error_code;
-using std::chrono::steady_clock;
 
+using stream = asio_wheel::timeout_stream<tcp::socket>;
+
+// co_await gives the error_code instead of throwing it.
 constexpr auto no_throw = asio::as_tuple(use_awaitable);
 
 struct server {
-  std::unordered_set<tcp::socket*> open; // first, so that it outlives sessions
-  asio::io_context io{1};                // run by one thread
+  asio::io_context io{1}; // run by one thread
   tcp::acceptor acceptor{io};
-  asio_wheel::wheel_timer last_closed{io}; // cancelled when open gets empty
-  steady_clock::duration idle{};           // how long a peer may be silent
-  steady_clock::duration slack{};          // how much later it may be closed
-  std::uint64_t accepted = 0;
-  std::uint64_t closed_idle = 0;
+  asio_wheel::stream_timeouts timeouts;
+  std::list<stream> open;
+  std::map<std::string, std::size_t> ended; // by what, how many connections
 };
 
-// Send back what comes until the peer, or the server, says that it is over.
-asio::awaitable<void> echo(tcp::socket& socket, asio_wheel::watchdog& dog) {
+// Send back what comes, until an error ends it: the end of the stream, or a
+// timeout. Nothing in here has to know about time.
+asio::awaitable<error_code> echo(stream& client) {
   std::array<char, 4096> data;
   for (;;) {
     auto [ec, n] =
-        co_await socket.async_read_some(asio::buffer(data), no_throw);
+        co_await client.async_read_some(asio::buffer(data), no_throw);
     if (ec)
-      co_return;
-    dog.kick();
+      co_return ec;
     auto [write_ec, written] =
-        co_await asio::async_write(socket, asio::buffer(data, n), no_throw);
+        co_await asio::async_write(client, asio::buffer(data, n), no_throw);
     if (write_ec)
-      co_return;
+      co_return write_ec;
   }
-}
-
-asio::awaitable<void> session(server& s, tcp::socket socket) {
-  struct registration {
-    std::unordered_set<tcp::socket*>& open;
-    tcp::socket* socket;
-    ~registration() { open.erase(socket); }
-  } registered{s.open, *s.open.insert(&socket).first};
-
-  asio_wheel::watchdog dog(socket.get_executor(), s.idle, s.slack);
-
-  // Whichever ends first cancels the other.
-  auto ended = co_await (echo(socket, dog) || dog.async_wait(use_awaitable));
-  if (ended.index() == 1)
-    ++s.closed_idle;
 }
 
 asio::awaitable<void> accept_all(server& s) {
   while (s.acceptor.is_open()) {
     auto [ec, socket] = co_await s.acceptor.async_accept(no_throw);
     if (!ec) {
-      ++s.accepted;
-      co_spawn(s.io, session(s, std::move(socket)), [&s](std::exception_ptr) {
-        if (s.open.empty())
-          s.last_closed.cancel();
-      });
+      const auto client = s.open.emplace(s.open.end(), std::move(socket));
+      client->timeouts(s.timeouts); // from here on it is bounded
+      co_spawn(s.io, echo(*client),
+               [&s, client](std::exception_ptr e, error_code reason) {
+                 if (e) // no memory: let it end the server
+                   std::rethrow_exception(e);
+                 ++s.ended[reason.message()];
+                 s.open.erase(client); // closes the socket
+               });
     } else if (s.acceptor.is_open()) { // no more descriptors, most likely
       asio_wheel::wheel_timer pause(s.io, 100ms);
       co_await pause.async_wait(use_awaitable);
@@ -101,58 +86,36 @@ asio::awaitable<void> accept_all(server& s) {
   }
 }
 
-// The order of a graceful stop: no new connections; no new requests, while the
-// replies on their way still go out; after two seconds whatever is left goes.
+// The order of a graceful stop: no new connections; those that fall silent are
+// let go, one after the other; after two seconds the busy ones go too.
 asio::awaitable<void> stop_on_signal(server& s) {
   asio::signal_set signals(s.io, SIGINT, SIGTERM);
   co_await signals.async_wait(use_awaitable);
   signals.clear(); // a second one kills
 
   s.acceptor.close();
-  if (s.open.empty())
-    co_return;
+  co_await asio_wheel::use_wheel(s.io).async_drain(2s, no_throw);
   error_code ignored;
-  for (tcp::socket* socket : s.open)
-    socket->shutdown(tcp::socket::shutdown_receive, ignored);
-  s.last_closed.expires_after(2s);
-  auto [cancelled] = co_await s.last_closed.async_wait(no_throw);
-  if (!cancelled)
-    for (tcp::socket* socket : s.open)
-      socket->close(ignored);
+  for (stream& client : s.open)
+    client.close(ignored);
 }
 
-// Each connection takes a descriptor, and the usual soft limit is 1,024.
-void raise_file_limit() {
-  rlimit files{};
-  if (getrlimit(RLIMIT_NOFILE, &files) == 0) {
-    files.rlim_cur = files.rlim_max;
-    setrlimit(RLIMIT_NOFILE, &files);
-  }
+void print_summary(const server& s) {
+  std::size_t connections = 0;
+  for (const auto& [reason, count] : s.ended)
+    connections += count;
+  std::cout << "connections: " << connections << '\n';
+  for (const auto& [reason, count] : s.ended)
+    std::cout << std::setw(10) << count << "  " << reason << '\n';
 }
 
-void print_summary(server& s, double seconds) {
-  const auto wheel = asio_wheel::use_wheel(s.io).stats();
-  const std::chrono::duration<double, std::milli> late = wheel.max_lateness;
-  const double cpu = double(std::clock()) / CLOCKS_PER_SEC;
-  std::cout << std::fixed << std::setprecision(1) //
-            << "server: accepted        " << s.accepted << '\n'
-            << "server: closed idle     " << s.closed_idle << '\n'
-            << "server: CPU             " << 100 * cpu / seconds
-            << " % of a core\n"
-            << "wheel: most pending     " << wheel.peak_pending << '\n'
-            << "wheel: late by at most  " << late.count() << " ms\n"
-            << "wheel: wake-ups         " << double(wheel.wakeups) / seconds
-            << " per second, " << double(wheel.spurious_wakeups) / seconds
-            << " with nothing due\n";
-}
-
-steady_clock::duration seconds_of(const po::variables_map& args,
-                                  const char* name, double least) {
+std::chrono::milliseconds seconds_of(const po::variables_map& args,
+                                     const char* name) {
   const double value = args[name].as<double>();
-  if (!(value >= least && value <= 1e6))
-    throw std::invalid_argument("--" + std::string(name) + ": out of range");
-  return std::chrono::duration_cast<steady_clock::duration>(
-      std::chrono::duration<double>(value));
+  if (!(value >= 0.001 && value <= 1e6))
+    throw std::invalid_argument("--" + std::string(name) +
+                                ": from 0.001 to 1000000 seconds, please");
+  return std::chrono::milliseconds(static_cast<std::int64_t>(value * 1000));
 }
 
 int main(int argc, char* argv[]) {
@@ -162,30 +125,37 @@ int main(int argc, char* argv[]) {
     usage.add_options()("port", po::value<std::uint16_t>()->default_value(0),
                         "port on 127.0.0.1; 0: any free one");
     usage.add_options()("idle", po::value<double>()->default_value(30),
-                        "seconds of silence before a connection is closed");
-    usage.add_options()("slack", po::value<double>()->default_value(0),
-                        "seconds it may be late, for a cheaper kick");
+                        "seconds for which no byte may move, either way");
+    usage.add_options()("read", po::value<double>()->default_value(60),
+                        "seconds that the next bytes may take");
+    usage.add_options()("write", po::value<double>()->default_value(10),
+                        "seconds for which the peer may accept nothing");
     po::variables_map args;
-    po::store(po::parse_command_line(argc, argv, usage), args);
+    po::store(po::command_line_parser(argc, argv)
+                  .options(usage)
+                  .positional({}) // nothing but options
+                  .run(),
+              args);
     if (args.count("help")) {
       std::cout << usage;
       return 0;
     }
 
-    raise_file_limit();
     server s;
-    s.idle = seconds_of(args, "idle", 0.001);
-    s.slack = seconds_of(args, "slack", 0);
+    s.timeouts.idle = seconds_of(args, "idle");
+    s.timeouts.read = seconds_of(args, "read");
+    s.timeouts.write = seconds_of(args, "write");
     s.acceptor = {s.io, tcp::endpoint(asio::ip::address_v4::loopback(),
                                       args["port"].as<std::uint16_t>())};
     std::cout << "listening on " << s.acceptor.local_endpoint() << std::endl;
 
     co_spawn(s.io, accept_all(s), asio::detached);
     co_spawn(s.io, stop_on_signal(s), asio::detached);
-    const auto start = steady_clock::now();
     s.io.run(); // returns when the last connection is gone
-    const std::chrono::duration<double> ran = steady_clock::now() - start;
-    print_summary(s, ran.count());
+    print_summary(s);
+  } catch (const boost::system::system_error& e) { // the port is in use, say
+    std::cerr << "echo_server: " << e.code().message() << '\n';
+    return 1;
   } catch (const std::exception& e) {
     std::cerr << "echo_server: " << e.what() << '\n';
     return 1;

@@ -8,10 +8,14 @@
 #ifndef ASIO_WHEEL_HPP
 #define ASIO_WHEEL_HPP
 
+#include <asio_wheel/associated_deadline.hpp>
+#include <asio_wheel/cancel_after.hpp>
+#include <asio_wheel/deadline.hpp>
 #include <asio_wheel/error.hpp>
 #include <asio_wheel/manual_clock.hpp>
 #include <asio_wheel/run_simulation.hpp>
 #include <asio_wheel/stream_timeouts.hpp>
+#include <asio_wheel/timeout_after.hpp>
 #include <asio_wheel/timeout_stream.hpp>
 #include <asio_wheel/timing_wheel.hpp>
 #include <asio_wheel/watchdog.hpp>

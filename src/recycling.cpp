@@ -61,7 +61,7 @@ void* recycled_memory::allocate(std::size_t size) {
 
 void recycled_memory::deallocate(void* p, std::size_t size) noexcept {
   auto& blocks = local.of_size[index_of(size)];
-  if (blocks.count == blocks_kept || local.closed) {
+  if (blocks.count >= blocks_kept(size) || local.closed) {
     ::operator delete(p);
     return;
   }

@@ -297,14 +297,18 @@ void shard::count_opened(alarm& a) noexcept {
     peak_open_ = open_;
 }
 
-shard::start_result shard::start(alarm& a, const small_wait& w) {
+shard::start_result shard::start(alarm& a, const small_wait& w, outcome* why) {
   lock_type lock(mutex_);
   if (shut_down_)
-    return start_result::shut_down;
+    return start_result::left;
   if (a.open_ != 0)
     return start_result::no_room;
   if (const outcome refused = refusal(); refused != outcome::none) {
     ++rejected_;
+    if (why) {
+      *why = refused;
+      return start_result::left;
+    }
     finish(w, refused);
   } else {
     const tick_type tick = scale_.ceil(a.expiry_, a.slack_shift_);
@@ -318,14 +322,19 @@ shard::start_result shard::start(alarm& a, const small_wait& w) {
   return start_result::started;
 }
 
-shard::start_result shard::start(alarm& a, wait_op& op, outcome refused) {
+shard::start_result shard::start(alarm& a, wait_op& op, outcome refused,
+                                 outcome* why) {
   lock_type lock(mutex_);
   if (shut_down_)
-    return start_result::shut_down;
+    return start_result::left;
   if (refused == outcome::none)
     refused = refusal();
   if (refused != outcome::none) {
     ++rejected_;
+    if (why) {
+      *why = refused;
+      return start_result::left;
+    }
     finish(op, refused);
   } else {
     tick_type tick = 0;

@@ -160,26 +160,36 @@ void stream_bounds::copy_counts(const stream_bounds& other) noexcept {
 // ---------------------------------------------------------------------------
 // Idle waits
 
-wheel_timer& stream_bounds::idle_waiters(const asio::any_io_executor& ex) {
-  extras& e = need_extras();
-  if (!e.idle_waiters)
-    e.idle_waiters.emplace(ex, time_point::max());
-  return *e.idle_waiters;
+wheel_timer& stream_bounds::idle_timer(const asio::any_io_executor& ex) {
+  auto& timers = need_extras().idle_timers;
+  for (wheel_timer& timer : timers) {
+    if (timer.pending() == 0)
+      timer.expires_at(time_point::max());
+    if (timer.expiry() == time_point::max())
+      return timer;
+  }
+  timers.emplace_front(ex, time_point::max());
+  return timers.front();
 }
 
-// Waits that were told, and have not been started yet, are not to be touched;
-// who joins them is told too early, sees that from idle_round(), and waits
-// again.
-void stream_bounds::idle_wait_begins() {
-  wheel_timer& timer = *extras_->idle_waiters;
-  if (timer.pending() == 0)
-    timer.expires_at(time_point::max());
+void stream_bounds::tell_idle_waits() noexcept {
+  for (wheel_timer& timer : extras_->idle_timers)
+    if (timer.expiry() == time_point::max())
+      timer.rearm_at(time_point::min());
+}
+
+void stream_bounds::end_idle_waits() noexcept {
+  if (extras_)
+    for (wheel_timer& timer : extras_->idle_timers)
+      timer.cancel();
 }
 
 bool stream_bounds::idle_waited_for() const noexcept {
-  return extras_ && extras_->idle_waiters &&
-         extras_->idle_waiters->expiry() == time_point::max() &&
-         extras_->idle_waiters->pending() != 0;
+  if (extras_)
+    for (const wheel_timer& timer : extras_->idle_timers)
+      if (timer.expiry() == time_point::max() && timer.pending() != 0)
+        return true;
+  return false;
 }
 
 // ---------------------------------------------------------------------------
@@ -197,33 +207,35 @@ stream_bounds::due stream_bounds::next_due(time_point t) const noexcept {
   due next;
   if (runs(direction::reading))
     next.consider(time_scale::add(side(direction::reading).started, read_),
-                  read_, error::read_timeout, direction::reading);
+                  slack(read_), error::read_timeout, direction::reading);
   if (runs(direction::writing)) {
     const time_point started = side(direction::writing).started;
     if (connecting_) {
       const duration period = extras_ ? extras_->connect : never;
-      next.consider(time_scale::add(started, period), period,
+      next.consider(time_scale::add(started, period), slack(period),
                     error::connect_timeout, direction::writing);
     } else {
-      duration after = write_;
-      if (const duration passed = time_scale::subtract(t, started);
-          counts_unsent_ && write_ != never && passed < write_) {
-        // The next look.
-        const duration step = std::max(write_ / looks, duration(1));
-        after = std::min(write_, (passed / step + 1) * step);
-      }
-      next.consider(time_scale::add(started, after), write_,
+      next.consider(time_scale::add(started, write_), slack(write_),
                     error::write_timeout, direction::writing);
+      if (const duration period = look_period(); period != never) {
+        const duration step = std::max(period / looks, duration(1));
+        const duration passed = time_scale::subtract(t, started);
+        next.look(time_scale::add(started, (passed / step + 1) * step),
+                  slack(period));
+      }
     }
   }
   const bool alone = acts_alone();
   if (pending_ != ending_ || alone) {
-    if (!connecting())
-      next.consider(idle_end(), idle_, error::idle_timeout);
+    if (!connecting()) {
+      const time_point end = idle_end(); // a drain may have shortened it
+      next.consider(end, slack(time_scale::subtract(end, idle_since_)),
+                    error::idle_timeout);
+    }
     if (extras_ && !extras_->deadline_noticed &&
         extras_->deadline != time_point::max())
       next.consider(extras_->deadline,
-                    time_scale::subtract(extras_->deadline, t),
+                    slack(time_scale::subtract(extras_->deadline, t)),
                     error::deadline_exceeded);
   }
   if (extras_)
@@ -231,38 +243,43 @@ stream_bounds::due stream_bounds::next_due(time_point t) const noexcept {
       if (runs(d) && rate(d).bytes_per_second != 0 &&
           !(connecting() && d == direction::writing))
         next.consider(time_scale::add(rate(d).charged, rate(d).credit),
-                      rate(d).grace, error::too_slow, d);
+                      slack(rate(d).grace), error::too_slow, d);
   return next;
 }
 
-// Whether something is overdue that ends an operation before it begins.
-error stream_bounds::overdue(time_point t, bool connects) noexcept {
+// Whether something is overdue that ends an operation before it begins. What
+// the alarm will notice is left to it: there may be more to be ended.
+error stream_bounds::overdue(direction d, time_point t,
+                             bool connects) noexcept {
   if (owed_ != nobody)
     return static_cast<error>(std::exchange(owed_, nobody));
-  if (extras_ && extras_->deadline <= t) {
-    extras_->deadline_noticed = true;
+  if (extras_ && extras_->deadline <= t)
     return error::deadline_exceeded;
-  }
-  if (!connects && !closed_ && idle_end() <= t && !idle_waited_for()) {
+  if (!connects && !closed_ && pending_ == 0 && !acts_alone() &&
+      idle_end() <= t) {
+    // A drain is not to keep an answer from being sent.
+    const bool drained = time_scale::add(idle_since_, idle_) > t;
     idle_since_ = t;
-    return error::idle_timeout;
+    if (!(drained && d == direction::writing))
+      return error::idle_timeout;
   }
   return error{};
 }
 
 // Asked of the owner's side only: the alarm's expiry is its own to read.
 void stream_bounds::set_alarm(const due& d) {
-  using std::chrono::seconds;
-  const duration slack =
-      std::clamp(d.period / 64, duration::zero(), duration(seconds(1)));
-  alarm_.owner().rearm_at(alarm_, d.when, slack);
+  alarm_.owner().rearm_at(alarm_, time_scale::add(d.latest, -d.slack), d.slack);
 }
 
 void stream_bounds::look_at_unsent(time_point t,
                                    std::optional<std::uint32_t> n) noexcept {
   side_state& s = side(direction::writing);
-  if (n && (!unsent_known_ || *n < unsent_))
-    s.started = t; // progress; what was before the first look is not known
+  if (n && (!unsent_known_ || *n < unsent_)) {
+    // Progress; what was before the first look is not known.
+    s.started = t;
+    if (counts_for_idle(direction::writing))
+      idle_since_ = t;
+  }
   unsent_known_ = n.has_value();
   unsent_ = n.value_or(0);
 }
@@ -340,8 +357,7 @@ bool stream_bounds::expire(const due& d, time_point t) noexcept {
   case error::idle_timeout:
     idle_since_ = t;
     if (idle_waited_for()) {
-      ++extras_->idle_round;
-      extras_->idle_waiters->rearm_at(time_point::min());
+      tell_idle_waits();
       return false;
     }
     if (pending_ == 0)
@@ -381,10 +397,9 @@ void stream_bounds::cancel_all() noexcept {
 
 void stream_bounds::user_ends_all() noexcept {
   for (const direction d : directions)
-    if (ended_by(d) == nobody)
+    if (pending(d) && ended_by(d) == nobody)
       ended_by(d) = the_user;
-  if (extras_ && extras_->idle_waiters)
-    extras_->idle_waiters->cancel();
+  end_idle_waits();
 }
 
 // Nobody waits for the check any more.
@@ -404,6 +419,7 @@ void stream_bounds::closed() noexcept {
   if (closed_)
     return;
   closed_ = true;
+  end_idle_waits(); // nobody would tell them any more
   alarm_.owner().streams().remove(*this);
 }
 

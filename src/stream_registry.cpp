@@ -39,12 +39,14 @@ std::size_t stream_registry::size() const noexcept {
 
 stream_registry::time_point
 stream_registry::idle_end(const registered_stream& s, const drain_share& share,
-                          time_point since) const {
+                          bool at_work, time_point since) const {
   const std::lock_guard<std::mutex> lock(mutex_);
   if (!s.is_linked())
     return time_point::max();
   const duration all = time_scale::subtract(end_, start_);
-  const duration idle = all / 65536 * (share + 1); // in this order it fits
+  duration idle = all / 65536 * (share + 1); // in this order it fits
+  if (at_work)
+    idle = all / 2 + idle / 2;
   return std::min(end_, time_scale::add(std::max(since, start_), idle));
 }
 

@@ -6,20 +6,20 @@
 # file LICENSE_1_0.txt or copy at https://www.boost.org/LICENSE_1_0.txt)
 #
 # Installs what building asio_wheel needs, on Debian and Ubuntu: a compiler,
-# CMake, Ninja, and the newest packaged Boost of 1.81 or newer. Does nothing
-# when all is there. Without apt, or without the right to use it, says what is
-# missing and exits with 1.
+# CMake, Ninja, and the newest packaged Boost of 1.81 or newer; for the servers
+# among the examples OpenSSL and curl. Does nothing when all is there. Without
+# apt, or without the right to use it, says what is missing and exits with 1.
 #
 #   tools/setup.sh         what the tests, the examples and the bench need
-#   tools/setup.sh --ci    also what .ci/run needs: clang and b2
+#   tools/setup.sh --ci    also what .ci/run needs: clang, b2 and wrk
 #
 # A Boost of your own: set BOOST_ROOT, which CMake goes by as well.
 
 set -euo pipefail
 
-needed_boost=108100                                   # as BOOST_VERSION
-boost_libraries=(unit_test_framework program_options) # to link with
-boost_packages=(test program-options)                 # libboost-X1.81-dev
+needed_boost=108100                                        # as BOOST_VERSION
+boost_libraries=(unit_test_framework program_options json) # to link with
+boost_packages=(test program-options json)                 # libboost-X1.81-dev
 
 ci=no
 case "${1-}" in
@@ -43,6 +43,11 @@ find_boost() {
                /^ *[0-9]+ *$/ { print $1 + 0, file }'
 }
 
+# Whether the compiler finds OpenSSL.
+find_openssl() {
+  echo '#include <openssl/ssl.h>' | g++ -E -x c++ - >/dev/null 2>&1
+}
+
 # 108100 as packages have it: 1.81
 dotted() { echo "$(($1 / 100000)).$(($1 / 100 % 1000))"; }
 
@@ -59,6 +64,9 @@ look() {
   have g++ || missing+=("a C++17 compiler (g++)")
   have cmake || missing+=("CMake 3.21 or newer")
   have ninja || missing+=("Ninja")
+  have curl || missing+=("curl")
+  have openssl || missing+=("openssl")
+  find_openssl || missing+=("the headers of OpenSSL")
   if have g++; then
     read -r boost_version boost_file < <(find_boost; echo 0)
   fi
@@ -78,6 +86,7 @@ look() {
   if [[ $ci == yes ]]; then
     have clang++ || missing+=("clang++")
     have b2 || missing+=("Boost's b2")
+    have wrk || missing+=("wrk")
   fi
 }
 
@@ -120,6 +129,9 @@ choose_packages() {
   have g++ || echo g++
   have cmake || echo cmake
   have ninja || echo ninja-build
+  have curl || echo curl
+  have openssl || echo openssl
+  find_openssl || echo libssl-dev
   if ((boost_version < needed_boost)); then
     echo "libboost$1-dev"
   fi
@@ -129,6 +141,7 @@ choose_packages() {
   if [[ $ci == yes ]]; then
     have clang++ || echo clang
     have b2 || echo "libboost$1-tools-dev"
+    have wrk || echo wrk
   fi
 }
 

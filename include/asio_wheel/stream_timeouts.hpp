@@ -79,7 +79,8 @@ struct stream_timeouts {
   duration connect = never;
 
   /// How long no bytes at all may move. Runs whether or not an operation is
-  /// pending. error::idle_timeout
+  /// pending; while a write over TCP is, what the peer's side acknowledged
+  /// counts as for write. error::idle_timeout
   duration idle = never;
 
   /// Which bytes count against idle.

@@ -66,9 +66,9 @@ inline namespace ASIO_WHEEL_ABI {
  *
  * @par The Wheel
  * Checks are waits on the wheel of the executor's context. If it refuses one
- * (wheel_options::max_pending), the pending operations end with
- * error::too_many_pending: nothing goes on unbounded. After
- * wheel_service::stop() nothing is bounded any more.
+ * (wheel_options::max_pending, wheel_service::stop()), the operation ends with
+ * error::too_many_pending or error::wheel_stopped at once: nothing begins
+ * unbounded. What is pending when the wheel is stopped stays so.
  *
  * @tparam NextLayer A stream whose operations support per-operation
  * cancellation. A socket's are cancelled with
@@ -252,7 +252,7 @@ public:
    * @li error::read_timeout, error::idle_timeout, error::deadline_exceeded,
    * error::too_slow: what bounded it. With timeout_action::cancel the stream
    * can be used again.
-   * @li error::too_many_pending: the wheel is full.
+   * @li error::too_many_pending, error::wheel_stopped: what the wheel said.
    * @li error::operation_in_progress: a read is pending already (asserted in
    * debug builds). That one goes on.
    * @li what the next layer reports; asio::error::operation_aborted if the

@@ -121,6 +121,9 @@ public:
    * From now on each of them may stay idle for a share of the duration at most,
    * whatever its own idle timeout; the shares spread evenly over the duration,
    * so that peers do not all reconnect at once, and none goes beyond its end.
+   * One without an idle timeout of its own (a server at work on a request sets
+   * none) has at least half of it, and what passed without an operation pending
+   * ends the next read only: an answer still goes out.
    * It is an idle timeout like any other: it ends pending operations with
    * error::idle_timeout and does what timeout_action says. Streams that are
    * made or used meanwhile have what is left; one that has an operation

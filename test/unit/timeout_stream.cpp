@@ -10,23 +10,29 @@
 #define BOOST_TEST_MODULE timeout_stream
 #include <boost/test/unit_test.hpp>
 
+#include <test/local_pair.hpp>
 #include <test/manual_context.hpp>
 #include <test/memory_stream.hpp>
 
 #include <asio_wheel/wheel_timer.hpp>
 
+#include <boost/asio/append.hpp>
+#include <boost/asio/associated_cancellation_slot.hpp>
 #include <boost/asio/bind_cancellation_slot.hpp>
 #include <boost/asio/bind_executor.hpp>
 #include <boost/asio/buffer.hpp>
 #include <boost/asio/cancellation_signal.hpp>
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/post.hpp>
+#include <boost/asio/read.hpp>
 #include <boost/asio/strand.hpp>
 #include <boost/asio/thread_pool.hpp>
 #include <boost/asio/write.hpp>
 
 #include <array>
 #include <chrono>
+#include <cstdint>
+#include <functional>
 #include <limits>
 #include <memory>
 #include <optional>
@@ -1138,6 +1144,46 @@ BOOST_FIXTURE_TEST_CASE(a_full_wheel_ends_the_operation, fixture,
   CHECK_RESULT(r, error::too_many_pending);
 }
 
+BOOST_FIXTURE_TEST_CASE(a_refused_stream_can_be_destroyed_at_once, fixture) {
+  asio_wheel::wheel_options o;
+  o.max_pending = 1;
+  manual_context full(o);
+  asio_wheel::wheel_timer blocker(full.io, 1h);
+  blocker.async_wait([](error_code) {});
+  auto other =
+      std::make_unique<stream>(asio::any_io_executor(full.io.get_executor()));
+  other->timeouts(with_read(10s));
+  result r;
+  other->async_read_some(asio::buffer(data), r.handler());
+  other.reset();
+  full.poll();
+  CHECK_RESULT(r, error::too_many_pending);
+}
+
+BOOST_FIXTURE_TEST_CASE(after_the_wheels_stop_nothing_begins_unbounded,
+                        fixture) {
+  set(with_read(10s));
+  result before, after;
+  read(before);
+  wheel.stop();
+  advance(1h);
+  BOOST_TEST(before.pending());
+  peer.feed("x");
+  poll();
+  CHECK_RESULT(before, error_code());
+  advance(1s);
+  s.timeouts(with_read(5s));
+  read(after);
+  poll();
+  CHECK_RESULT(after, error::wheel_stopped);
+  s.timeouts({}); // bounded by nothing, it goes
+  result free;
+  read(free);
+  peer.feed("x");
+  poll();
+  CHECK_RESULT(free, error_code());
+}
+
 #if defined(NDEBUG)
 BOOST_FIXTURE_TEST_CASE(a_second_read_at_once_is_refused, fixture) {
   set(with_read(10s));
@@ -1298,6 +1344,39 @@ BOOST_FIXTURE_TEST_CASE(a_busy_stream_goes_on_until_the_end, fixture) {
   BOOST_TEST((last == error::idle_timeout));
   BOOST_TEST(seconds >= 10);
   BOOST_TEST(seconds <= 11);
+}
+
+BOOST_FIXTURE_TEST_CASE(a_server_at_work_answers_while_draining, fixture) {
+  set(with_idle(1h));
+  peer.accept(100);
+  wheel.async_drain(10s, [](error_code, std::size_t) {});
+  advance(6s); // its share of the ten has passed, and it was computing
+  result w;
+  write(w);
+  poll();
+  CHECK_RESULT(w, error_code());
+  advance(3s);
+  result r;
+  read(r);
+  poll();
+  BOOST_TEST(r.pending()); // active 3 s ago
+  advance(2s);
+  CHECK_RESULT(r, error::idle_timeout);
+}
+
+BOOST_FIXTURE_TEST_CASE(without_idle_a_stream_has_half_of_the_drain, fixture) {
+  set(with_read(1h));
+  std::vector<std::unique_ptr<stream>> others;
+  for (int i = 0; i != 9; ++i)
+    others.push_back(
+        std::make_unique<stream>(asio::any_io_executor(io.get_executor())));
+  result r;
+  read(r); // of the first of ten
+  wheel.async_drain(10s, [](error_code, std::size_t) {});
+  advance(5s);
+  BOOST_TEST(r.pending());
+  advance(1s);
+  CHECK_RESULT(r, error::idle_timeout);
 }
 
 BOOST_FIXTURE_TEST_CASE(without_streams_it_is_over_on_the_next_turn, fixture) {
@@ -1540,5 +1619,380 @@ BOOST_FIXTURE_TEST_CASE(another_executor_takes_the_stream_over,
   poll_until([&] { return !r.pending(); });
   CHECK_RESULT(r, error::deadline_exceeded);
 }
+
+BOOST_AUTO_TEST_SUITE_END()
+
+// ---------------------------------------------------------------------------
+
+// One alarm serves all clocks, and may go off later than the first of them.
+BOOST_AUTO_TEST_SUITE(one_alarm_for_all)
+
+// With a period of 64.1 s, time is looked at each 512 ms: at 64.512 s.
+constexpr stream::duration coarse = 64'100ms;
+
+BOOST_FIXTURE_TEST_CASE(a_short_timeout_behind_a_long_one_is_in_time, fixture) {
+  stream_timeouts t = with_read(20ms);
+  t.idle = coarse;
+  set(t);
+  result r, w;
+  write(w);
+  advance(60s);
+  s.touch();
+  advance(4090ms);
+  read(r);
+  advance(20ms - 1ns);
+  BOOST_TEST(r.pending());
+  advance(1ns + late(20ms));
+  CHECK_RESULT(r, error::read_timeout);
+  BOOST_TEST(w.pending());
+}
+
+BOOST_FIXTURE_TEST_CASE(a_write_after_the_deadline_does_not_spare_the_read,
+                        fixture) {
+  s.expires_after(coarse);
+  result r, w;
+  read(r);
+  advance(coarse + 100ms);
+  BOOST_TEST(r.pending()); // not noticed yet
+  write(w);
+  poll();
+  CHECK_RESULT(w, error::deadline_exceeded);
+  advance(late(coarse));
+  CHECK_RESULT(r, error::deadline_exceeded);
+  BOOST_TEST(wheel.pending() == 0u);
+}
+
+BOOST_FIXTURE_TEST_CASE(a_read_after_the_deadline_does_not_spare_the_stream,
+                        fixture) {
+  stream_timeouts t;
+  t.action = timeout_action::close;
+  set(t);
+  s.expires_after(coarse);
+  advance(coarse + 100ms);
+  result r;
+  read(r);
+  poll();
+  CHECK_RESULT(r, error::deadline_exceeded);
+  advance(late(coarse));
+  BOOST_TEST(peer.closed());
+  BOOST_TEST(wheel.pending() == 0u);
+}
+
+BOOST_FIXTURE_TEST_CASE(a_write_after_the_idle_time_does_not_spare_the_read,
+                        fixture) {
+  set(with_idle(coarse));
+  result r, w;
+  read(r);
+  advance(coarse + 100ms);
+  BOOST_TEST(r.pending());
+  write(w);
+  poll();
+  advance(late(coarse));
+  CHECK_RESULT(r, error::idle_timeout);
+  CHECK_RESULT(w, error::idle_timeout);
+}
+
+BOOST_FIXTURE_TEST_CASE(a_read_after_the_idle_time_does_not_spare_the_stream,
+                        fixture) {
+  stream_timeouts t = with_idle(coarse);
+  t.action = timeout_action::shutdown;
+  set(t);
+  advance(coarse + 100ms);
+  BOOST_TEST(!peer.shut_down());
+  result r;
+  read(r);
+  advance(late(coarse));
+  CHECK_RESULT(r, error::idle_timeout);
+  BOOST_TEST(peer.shut_down());
+}
+
+BOOST_FIXTURE_TEST_CASE(bytes_before_idle_is_noticed_are_activity, fixture) {
+  set(with_idle(coarse));
+  result r, w;
+  read(r);
+  advance(coarse + 100ms);
+  peer.accept(10);
+  write(w);
+  poll();
+  CHECK_RESULT(w, error_code());
+  advance(coarse - 1ns);
+  BOOST_TEST(r.pending());
+  advance(late(coarse) + 1ns);
+  CHECK_RESULT(r, error::idle_timeout);
+}
+
+BOOST_FIXTURE_TEST_CASE(what_no_longer_acts_holds_run_no_longer, fixture) {
+  stream_timeouts t = with_idle(60s);
+  t.action = timeout_action::close;
+  set(t);
+  BOOST_TEST(wheel.pending() == 1u);
+  t.action = timeout_action::cancel;
+  set(t);
+  BOOST_TEST(wheel.pending() == 0u);
+
+  t.idle = never;
+  t.action = timeout_action::close;
+  set(t);
+  s.expires_after(1h);
+  BOOST_TEST(wheel.pending() == 1u);
+  s.expires_never();
+  BOOST_TEST(wheel.pending() == 0u);
+}
+
+BOOST_FIXTURE_TEST_CASE(a_write_has_its_own_clock, fixture) { // E5
+  stream_timeouts t = with_read(10s);
+  t.write = 4s;
+  set(t);
+  result r;
+  read(r);
+  advance(9s); // for the read only
+  result w;
+  write(w);
+  advance(1s - 1ns);
+  BOOST_TEST(r.pending());
+  advance(1ns + late(10s));
+  CHECK_RESULT(r, error::read_timeout);
+  BOOST_TEST(w.pending());
+  advance(4s - 1s - late(10s) - 1ns);
+  BOOST_TEST(w.pending());
+  advance(1ns + late(4s));
+  CHECK_RESULT(w, error::write_timeout);
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+// ---------------------------------------------------------------------------
+
+BOOST_AUTO_TEST_SUITE(more_idle_waits)
+
+// Each waits again from within its handler, as two loops on a stream do.
+BOOST_FIXTURE_TEST_CASE(two_that_wait_again_and_again, fixture) {
+  set(with_idle(10s));
+  int told[2] = {0, 0};
+  std::function<void(error_code)> loops[2];
+  for (const int i : {0, 1}) {
+    loops[i] = [&, i](error_code ec) {
+      if (ec)
+        return;
+      ++told[i];
+      s.async_wait_idle(loops[i]);
+    };
+    s.async_wait_idle(loops[i]);
+  }
+  for (int n = 1; n <= 5; ++n) {
+    advance(10s - 1ns);
+    BOOST_TEST(told[0] == n - 1);
+    BOOST_TEST(told[1] == n - 1);
+    advance(1ns + late(10s));
+    BOOST_TEST(told[0] == n);
+    BOOST_TEST(told[1] == n);
+  }
+  s.cancel();
+  poll();
+  BOOST_TEST(wheel.pending() == 0u);
+}
+
+BOOST_FIXTURE_TEST_CASE(a_timeout_that_closes_aborts_them, fixture) {
+  stream_timeouts t = with_read(10s);
+  t.action = timeout_action::close;
+  set(t);
+  result r, before, after;
+  s.async_wait_idle(before.wait_handler());
+  read(r);
+  advance(11s);
+  CHECK_RESULT(r, error::read_timeout);
+  CHECK_RESULT(before, aborted);
+  s.async_wait_idle(after.wait_handler()); // on a closed stream
+  BOOST_TEST(after.pending());
+  poll();
+  CHECK_RESULT(after, aborted);
+  BOOST_TEST(wheel.pending() == 0u);
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+// ---------------------------------------------------------------------------
+
+BOOST_AUTO_TEST_SUITE(between_two_turns)
+
+BOOST_FIXTURE_TEST_CASE(what_was_read_before_close_does_not_open_again,
+                        fixture) { // E3
+  stream_timeouts t = with_idle(10s);
+  t.action = timeout_action::close;
+  set(t);
+  result r;
+  read(r);
+  peer.feed("abc");
+  s.close(); // the read has completed, and not been reported
+  poll();
+  CHECK_RESULT(r, error_code());
+  BOOST_TEST(r.n == 3u);
+  BOOST_TEST(wheel.streams() == 0u);
+  BOOST_TEST(wheel.pending() == 0u);
+  advance(20s);
+  result after;
+  read(after);
+  poll();
+  CHECK_RESULT(after, asio::error::bad_descriptor);
+}
+
+BOOST_FIXTURE_TEST_CASE(cancelled_between_two_steps_of_a_read, fixture) { // D6
+  set(with_read(10s));
+  asio::cancellation_signal signal;
+  result r;
+  asio::async_read(s, asio::buffer(data),
+                   asio::bind_cancellation_slot(signal.slot(), r.handler()));
+  peer.feed("abc"); // the first step has completed
+  signal.emit(asio::cancellation_type::terminal);
+  poll();
+  CHECK_RESULT(r, aborted);
+  BOOST_TEST(r.n == 3u);
+  BOOST_TEST(!peer.reading());
+  BOOST_TEST(wheel.pending() == 0u);
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+// ---------------------------------------------------------------------------
+
+BOOST_AUTO_TEST_SUITE(next_layers)
+
+// A stream that is no socket, as one of TLS: says how it is cancelled.
+class layer {
+public:
+  using executor_type = asio::any_io_executor;
+
+  explicit layer(const executor_type& ex) : ex_(ex) {}
+
+  executor_type get_executor() const { return ex_; }
+  std::vector<asio::cancellation_type_t>& cancelled() { return *cancelled_; }
+
+  template <typename Buffers, typename Handler>
+  void async_read_some(const Buffers&, Handler handler) {
+    auto slot = asio::get_associated_cancellation_slot(handler);
+    BOOST_TEST_REQUIRE(slot.is_connected());
+    slot.assign([ex = ex_, log = cancelled_,
+                 h = std::make_shared<Handler>(std::move(handler))](
+                    asio::cancellation_type_t type) {
+      log->push_back(type);
+      if (h.use_count() == 1)
+        asio::post(ex, asio::append(std::move(*h), aborted, std::size_t(0)));
+    });
+  }
+
+private:
+  executor_type ex_;
+  std::shared_ptr<std::vector<asio::cancellation_type_t>> cancelled_ =
+      std::make_shared<std::vector<asio::cancellation_type_t>>();
+};
+
+BOOST_FIXTURE_TEST_CASE(one_that_is_no_socket_gets_terminal, fixture) {
+  asio_wheel::timeout_stream<layer> on_layer{
+      asio::any_io_executor(io.get_executor())};
+  const auto log = &on_layer.next_layer().cancelled();
+  on_layer.timeouts(with_read(10s));
+  result by_timeout, by_user, by_cancel;
+  on_layer.async_read_some(asio::buffer(data), by_timeout.handler());
+  advance(11s);
+  CHECK_RESULT(by_timeout, error::read_timeout);
+  BOOST_TEST_REQUIRE(log->size() == 1u);
+  BOOST_TEST((log->back() == asio::cancellation_type::terminal));
+
+  // The user's own is passed on as it is.
+  asio::cancellation_signal signal;
+  on_layer.async_read_some(
+      asio::buffer(data),
+      asio::bind_cancellation_slot(signal.slot(), by_user.handler()));
+  signal.emit(asio::cancellation_type::partial);
+  poll();
+  CHECK_RESULT(by_user, aborted);
+  BOOST_TEST_REQUIRE(log->size() == 2u);
+  BOOST_TEST((log->back() == asio::cancellation_type::partial));
+
+  on_layer.async_read_some(asio::buffer(data), by_cancel.handler());
+  on_layer.cancel();
+  poll();
+  CHECK_RESULT(by_cancel, aborted);
+  BOOST_TEST_REQUIRE(log->size() == 3u);
+  BOOST_TEST((log->back() == asio::cancellation_type::terminal));
+}
+
+// Two sockets, ours bounded, in virtual time.
+struct pair_fixture : manual_context {
+  test::local_pair pair{io};
+  asio_wheel::timeout_stream<> s{std::move(pair.ours)};
+  std::array<char, 64> data{};
+  const std::string much = std::string(64 << 20, 'x');
+
+  template <typename Done> void poll_until(Done done) {
+    for (int i = 0; i != 100'000 && !done(); ++i)
+      poll();
+    BOOST_TEST_REQUIRE(done());
+  }
+
+  // Fill the buffers of both, so that a write is pending.
+  void fill(result& w) {
+    asio::async_write(s, asio::buffer(much), w.handler());
+    std::uint64_t before = 0;
+    for (int quiet = 0; quiet != 1000; ++quiet) {
+      poll();
+      if (std::exchange(before, s.bytes_written()) != s.bytes_written())
+        quiet = 0;
+    }
+  }
+};
+
+// What was read when the timeout comes is reported, not lost: a socket gets
+// cancellation_type::total.
+BOOST_FIXTURE_TEST_CASE(ended_after_data_was_read_it_succeeds_with_the_data,
+                        pair_fixture) {
+  stream_timeouts t;
+  t.idle = 10s;
+  s.timeouts(t);
+  result w, r;
+  fill(w);
+  pair.say("abc");
+  for (int i = 0; i != 100'000 && s.next_layer().available() != 3; ++i) {
+  }
+  for (int i = 0; i != 9; ++i)
+    advance(1s);
+  clock.advance(4s); // the check is queued before what follows
+  s.async_read_some(asio::buffer(data), r.handler());
+  poll_until([&] { return !w.pending() && !r.pending(); });
+  CHECK_RESULT(w, error::idle_timeout);
+  CHECK_RESULT(r, error_code());
+  BOOST_TEST(r.n == 3u);
+  BOOST_TEST(std::string(data.data(), 3) == "abc");
+}
+
+#if defined(__linux__)
+// E1: a peer takes some bytes, too few for the kernel to ask for more.
+BOOST_FIXTURE_TEST_CASE(what_the_kernel_sends_is_progress_of_a_write,
+                        pair_fixture) {
+  stream_timeouts t;
+  t.write = 8s;
+  s.timeouts(t);
+  result w;
+  fill(w);
+  std::vector<char> some(256 << 10);
+  const auto unsent = [&] {
+    return asio_wheel::detail::unsent_bytes(s.next_layer().native_handle());
+  };
+  // Everything that moves without the peer has moved.
+  advance(1s);
+  for (int i = 0; i != 10; ++i) {
+    const auto before = unsent();
+    for (int j = 0; j != 1000 && unsent() == before; ++j)
+      asio::read(pair.theirs, asio::buffer(some));
+    for (int step = 0; step != 7; ++step) // each look, and not to the end
+      advance(1s);
+    BOOST_TEST_REQUIRE(w.pending());
+  }
+  advance(8s);
+  advance(1s + 200ms); // a look is up to 1/8 late
+  poll_until([&] { return !w.pending(); });
+  CHECK_RESULT(w, error::write_timeout);
+}
+#endif
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -27,9 +27,10 @@ namespace detail {
 // Ground rules. The user's side (the timer's owner) constructs, moves and
 // destroys the alarm and calls its functions, one at a time. The drain's side
 // touches it from other threads, while it has waits, under the shard's lock.
-// So every member but shard_, on_own_context_, expiry_ and ever_armed_ (which
-// only the user's side writes, expiry_ under the lock, since a drain reads it)
-// is guarded by the shard's lock. What changes an alarm is in shard.cpp.
+// So every member but shard_, on_own_context_, expiry_, slack_shift_ and
+// ever_armed_ (which only the user's side writes, the former two under the
+// lock, since a drain reads them) is guarded by the shard's lock. What changes
+// an alarm is in shard.cpp.
 //
 // A wait that is *open*, that is, not started and without an outcome, belongs
 // to its alarm: as the small wait kept in the alarm itself (always the oldest)
@@ -62,6 +63,9 @@ public:
   bool on_own_context() const noexcept { return on_own_context_; }
   void on_own_context(bool value) noexcept { on_own_context_ = value; }
   time_point expiry() const noexcept { return expiry_; }
+  // When a wait is due at the latest, but for what the slack allows in
+  // fractions of a tick.
+  time_point latest() const noexcept;
 
 private:
   friend class shard;

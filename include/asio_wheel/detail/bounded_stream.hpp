@@ -103,13 +103,27 @@ public:
   const NextLayer& next_layer() const noexcept { return next_; }
 
   // A new operation is on its way: have it noticed if it takes too long.
-  void guard(direction d) {
-    if (alarm_too_late(d))
-      watch(next_due(now()));
+  // Returns an error if the wheel does not take that upon it.
+  error_code guard(direction d) {
+    return alarm_too_late(d) ? watch(next_due(now())) : error_code();
   }
 
   // Have the alarm go off at the first time at which something may be due.
-  void watch() { watch(next_due(now())); }
+  void watch() {
+    const due d = next_due(now());
+    if (d.when == time_point::max())
+      withdraw();
+    else
+      unbounded(watch(d));
+  }
+
+  // An idle wait has begun.
+  void watch_idle() {
+    if (closed_)
+      end_idle_waits();
+    else
+      watch();
+  }
 
   void cancel_pending() noexcept {
     use();
@@ -188,13 +202,13 @@ public:
   }
 
 private:
-  // The handler of the alarm's wait. A wait that was withdrawn is not called;
-  // one that was aborted, by wheel_service::stop(), does not touch the state.
+  // The handler of the alarm's wait. That of one that was withdrawn is not
+  // called; after wheel_service::stop() the state may have gone.
   struct check_handler {
     bounded_stream* self;
     void operator()(const error_code& ec) const {
-      if (ec != asio::error::operation_aborted)
-        self->check(ec);
+      if (!ec)
+        self->check();
     }
   };
 
@@ -207,28 +221,36 @@ private:
 
   ~bounded_stream() {} // disown() has destroyed next_
 
-  void watch(const due& d) {
+  error_code watch(const due& d) {
     if (d.when == time_point::max())
-      return;
+      return {};
     set_alarm(d);
     if (!armed_) {
-      start_wait(alarm_, check_handler{this}, next_.get_executor());
+      outcome why = outcome::none;
+      start_wait(alarm_, check_handler{this}, next_.get_executor(), &why);
+      if (why != outcome::none)
+        return error_of(why);
       armed_ = true;
+    }
+    return {};
+  }
+
+  // Nothing is to go on if the wheel does not look after it.
+  void unbounded(const error_code& ec) noexcept {
+    if (ec) {
+      end_all(static_cast<error>(ec.value()));
+      end_idle_waits();
     }
   }
 
   // Runs on the stream's executor.
-  void check(const error_code& ec) {
+  void check() {
     armed_ = false;
     ++uses_;
     struct release {
       bounded_stream* self;
       ~release() { self->unuse(); }
     } guard{this};
-    if (ec) { // the wheel would not have it: nothing goes on unbounded
-      end_all(static_cast<error>(ec.value()));
-      return;
-    }
     const time_point t = now();
     if (wants_unsent())
       look_at_unsent(t, unsent());
@@ -237,7 +259,7 @@ private:
       if (expire(d, t))
         act(d.what);
     if (anything_pending() || acts_alone())
-      watch(d);
+      unbounded(watch(d));
   }
 
   std::optional<std::uint32_t> unsent() {

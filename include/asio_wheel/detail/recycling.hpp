@@ -23,8 +23,11 @@ namespace detail {
 // and start hundreds of waits.) What is larger or over-aligned comes from
 // operator new.
 struct recycled_memory {
-  static constexpr std::size_t largest = 128;
-  static constexpr std::size_t blocks_kept = 256; // of each size
+  static constexpr std::size_t largest = 512;
+  // Of each size, but no more than 32 KiB.
+  static constexpr std::size_t blocks_kept(std::size_t size) noexcept {
+    return size <= 128 ? 256 : 32768 / size;
+  }
 
   static void* allocate(std::size_t size);
   static void deallocate(void* p, std::size_t size) noexcept;

@@ -140,14 +140,16 @@ public:
   void hasten(alarm& a) noexcept;
 
   // Start a wait. A wait that is refused (`refused`, or too many pending, or
-  // stopped) has its outcome, and its handler is called like any other's.
+  // stopped) has its outcome, and its handler is called like any other's; but
+  // if there is a `why`, that is set, and the wait is left to the caller.
   enum class start_result : unsigned char {
-    started,  // or refused
-    no_room,  // small waits only: the alarm has waits already
-    shut_down // the context is gone; the wait is left to the caller
+    started, // or refused
+    no_room, // small waits only: the alarm has waits already
+    left     // refused with a why, or the context is gone
   };
-  start_result start(alarm& a, const small_wait& w);
-  start_result start(alarm& a, wait_op& op, outcome refused = outcome::none);
+  start_result start(alarm& a, const small_wait& w, outcome* why = nullptr);
+  start_result start(alarm& a, wait_op& op, outcome refused = outcome::none,
+                     outcome* why = nullptr);
 
   // For an operation that was handed to its executor.
   void arrive(wait_op& op);
@@ -284,6 +286,11 @@ private:
   reserved_memory drain_memory_;
   reserved_memory driver_memory_;
 };
+
+inline alarm::time_point alarm::latest() const noexcept {
+  return time_scale::add(expiry_,
+                         duration(shard_->tick().count() << slack_shift_));
+}
 
 } // namespace detail
 } // namespace ASIO_WHEEL_ABI

@@ -21,11 +21,14 @@
 #include <boost/asio/cancellation_signal.hpp>
 #include <boost/asio/error.hpp>
 
+#include <algorithm>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <forward_list>
 #include <memory>
 #include <optional>
+#include <utility>
 
 namespace asio_wheel {
 inline namespace ASIO_WHEEL_ABI {
@@ -69,10 +72,9 @@ public:
   time_point last(direction d) const noexcept { return side(d).last; }
   std::uint64_t bytes(direction d) const noexcept { return side(d).bytes; }
 
-  // The idle waits' timer, and how often it has been told of an idle timeout.
-  wheel_timer& idle_waiters(const asio::any_io_executor& ex);
-  std::uint32_t idle_round() const noexcept { return extras_->idle_round; }
-  void idle_wait_begins();
+  // A timer for an idle wait that begins.
+  wheel_timer& idle_timer(const asio::any_io_executor& ex);
+  void end_idle_waits() noexcept;
 
   // An operation begins. Returns the error it ends with at once, if any; else
   // it has begun, and ended() or dropped() is to follow.
@@ -83,6 +85,7 @@ public:
   void dropped(direction d) noexcept {
     pending_ &= ~bit(d);
     ending_ &= ~bit(d);
+    ended_by(d) = nobody;
   }
   // What blocking calls did.
   void connected() noexcept { restart_clocks(now()); }
@@ -114,16 +117,29 @@ protected:
   // How often progress of a pending TCP write is looked for in its timeout.
   static constexpr int looks = 8;
 
+  // What is due first; and when to look at the latest, which may be because of
+  // something that is due later and can wait less.
   struct due {
     time_point when = time_point::max();
-    duration period = duration::zero(); // for the slack
     error what = error::idle_timeout;
     direction where = direction::reading;
+    time_point latest = time_point::max();
+    duration slack = duration::zero(); // how long before that
 
-    void consider(time_point t, duration p, error e,
+    void consider(time_point t, duration s, error e,
                   direction d = direction::reading) noexcept {
-      if (t < when)
-        *this = due{t, p, e, d};
+      if (t < when) {
+        when = t;
+        what = e;
+        where = d;
+      }
+      look(t, s);
+    }
+    void look(time_point t, duration s) noexcept {
+      if (const time_point l = time_scale::add(t, s); l < latest) {
+        latest = l;
+        slack = s;
+      }
     }
   };
 
@@ -140,6 +156,22 @@ protected:
 
   // Whether something is to be noticed with nothing pending.
   bool acts_alone() const noexcept;
+
+  // How much later than at its end a timeout may be noticed.
+  duration slack(duration period) const noexcept {
+    using std::chrono::seconds;
+    return std::max(alarm_.owner().tick(),
+                    std::min(period / 64, duration(seconds(1))));
+  }
+  // When the alarm goes off, at the latest.
+  time_point noticed_by() const noexcept {
+    return armed_ ? alarm_.latest() : time_point::max();
+  }
+  // Whether what ends at t is noticed too late.
+  bool missed(time_point t, duration period) const noexcept {
+    const time_point set = noticed_by();
+    return t < set && time_scale::add(t, slack(period)) < set;
+  }
 
   due next_due(time_point t) const noexcept;
   void set_alarm(const due& d);
@@ -183,9 +215,22 @@ protected:
     time_point deadline = time_point::max();
     bool deadline_noticed = false;
     rate_state rates[2];
-    std::uint32_t idle_round = 0;
-    std::optional<wheel_timer> idle_waiters;
+    // Idle waits never expire, until they are told. Mostly there is one timer;
+    // one whose waits were told, and have not all been started yet, cannot be
+    // joined.
+    std::forward_list<wheel_timer> idle_timers;
   };
+
+  // How long a pending write over TCP may stand still, if at all.
+  duration look_period() const noexcept {
+    if (!counts_unsent_)
+      return never;
+    return counts_for_idle(direction::writing) ? std::min(write_, idle_)
+                                               : write_;
+  }
+  bool counts_for_idle(direction d) const noexcept {
+    return (static_cast<unsigned>(idle_counts_) & bit(d)) != 0;
+  }
 
   static unsigned char bit(direction d) noexcept {
     return static_cast<unsigned char>(1u << static_cast<unsigned>(d));
@@ -206,12 +251,13 @@ protected:
     return (pending_ & ~ending_ & bit(d)) != 0;
   }
 
-  error overdue(time_point t, bool connects) noexcept;
+  error overdue(direction d, time_point t, bool connects) noexcept;
   void count(direction d, std::size_t n, time_point t) noexcept;
   time_point idle_end() const noexcept;
   time_point side_due(direction d, duration& period) const noexcept;
   void end(direction d, error e) noexcept;
   bool idle_waited_for() const noexcept;
+  void tell_idle_waits() noexcept;
   extras& need_extras();
   std::uint64_t moved(direction d) const noexcept;
   void charge(direction d, time_point t) noexcept;
@@ -254,10 +300,11 @@ stream_bounds::side_due(direction d, duration& period) const noexcept {
   } else if (connecting_) {
     period = extras_ ? extras_->connect : never;
   } else {
-    period = write_;
     // A look at what is unsent, and not only the end.
-    if (counts_unsent_ && period != never)
+    period = look_period();
+    if (period != never)
       return time_scale::add(s.started, period / looks);
+    period = write_;
   }
   return time_scale::add(s.started, period);
 }
@@ -266,8 +313,8 @@ inline stream_bounds::time_point stream_bounds::idle_end() const noexcept {
   const time_point t = time_scale::add(idle_since_, idle_);
   if (!alarm_.owner().streams().draining())
     return t;
-  const time_point end =
-      alarm_.owner().streams().idle_end(*this, drain_share_, idle_since_);
+  const time_point end = alarm_.owner().streams().idle_end(
+      *this, drain_share_, idle_ == never, idle_since_);
   return end < t ? end : t;
 }
 
@@ -278,7 +325,7 @@ inline error_code stream_bounds::begin(direction d, bool connects) noexcept {
   }
   const time_point t = now();
   if (owed_ != nobody || extras_ || idle_end() <= t)
-    if (const error e = overdue(t, connects); e != error{})
+    if (const error e = overdue(d, t, connects); e != error{})
       return e;
   if (d == direction::writing) {
     connecting_ = connects;
@@ -287,27 +334,26 @@ inline error_code stream_bounds::begin(direction d, bool connects) noexcept {
   side(d).started = t;
   if (extras_)
     rate(d).charged = t;
-  ended_by(d) = nobody;
   pending_ |= bit(d);
   ++uses_;
   return {};
 }
 
 inline bool stream_bounds::alarm_too_late(direction d) const noexcept {
-  const time_point set = armed_ ? alarm_.expiry() : time_point::max();
   if (extras_)
-    return next_due(side(d).started).when < set;
+    return next_due(side(d).started).latest < noticed_by();
   duration period;
-  return side_due(d, period) < set || idle_end() < set;
+  const time_point end = side_due(d, period);
+  return missed(end, period) || missed(idle_end(), idle_);
 }
 
 inline void stream_bounds::count(direction d, std::size_t n,
                                  time_point t) noexcept {
   side(d).bytes += n;
   side(d).last = t;
-  if (closed_)
+  if (closed_ && ended_by(d) == nobody) // begun since
     opened();
-  if ((static_cast<unsigned>(idle_counts_) & bit(d)) != 0)
+  if (counts_for_idle(d))
     idle_since_ = t;
 }
 
@@ -327,7 +373,7 @@ inline error_code stream_bounds::ended(direction d, const error_code& ec,
   }
   pending_ &= ~bit(d);
   ending_ &= ~bit(d);
-  const unsigned char by = ended_by(d);
+  const unsigned char by = std::exchange(ended_by(d), nobody);
   if (by == nobody || by == the_user || ec != asio::error::operation_aborted)
     return ec;
   return static_cast<error>(by);

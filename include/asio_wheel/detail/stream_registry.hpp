@@ -60,9 +60,10 @@ public:
     return draining_.load(std::memory_order_relaxed);
   }
 
-  // Until when a stream that was last active at `since` may stay idle.
+  // Until when a stream that was last active at `since` may stay idle. One at
+  // work has at least half of the time.
   time_point idle_end(const registered_stream& s, const drain_share& share,
-                      time_point since) const;
+                      bool at_work, time_point since) const;
 
   // Let each stream have its share of the time from `start` to `end`. Calls
   // tell(stream, share) for each, under the lock.

@@ -53,8 +53,11 @@ void begin_bounded(bounded_stream<NextLayer>& s, direction d, bool connects,
     return;
   }
   bounded_op<NextLayer, handler_type> op(s, d, std::move(h));
-  s.guard(d);
-  std::forward<Start>(start)(s.next_layer(), std::move(op));
+  if (const error_code refused = s.guard(d))
+    asio::post(s.next_layer().get_executor(),
+               asio::prepend(std::move(op), refused, std::move(args)...));
+  else
+    std::forward<Start>(start)(s.next_layer(), std::move(op));
 }
 
 // Any endpoint will do: asio::async_connect() without a condition.
@@ -65,8 +68,7 @@ struct any_endpoint {
   }
 };
 
-// The handler of an idle wait. Told of an idle timeout that was before the wait
-// began, it waits again. It keeps the state, as an operation does.
+// The handler of an idle wait. It keeps the state, as an operation does.
 template <typename NextLayer, typename Handler> class idle_wait {
   struct release {
     void operator()(bounded_stream<NextLayer>* s) const noexcept { s->unuse(); }
@@ -77,9 +79,8 @@ public:
       asio::associated_executor_t<Handler, typename NextLayer::executor_type>;
 
   idle_wait(bounded_stream<NextLayer>& s, Handler&& h)
-      : stream_((s.use(), &s)), round_(s.idle_round()),
-        executor_(
-            asio::get_associated_executor(h, s.next_layer().get_executor())),
+      : stream_((s.use(), &s)), executor_(asio::get_associated_executor(
+                                    h, s.next_layer().get_executor())),
         handler_(std::move(h)) {}
 
   const executor_type& get_executor() const noexcept { return executor_; }
@@ -87,24 +88,17 @@ public:
 
   void start() && {
     bounded_stream<NextLayer>& s = *stream_;
-    s.idle_wait_begins();
-    s.idle_waiters(s.next_layer().get_executor()).async_wait(std::move(*this));
-    s.watch();
+    s.idle_timer(s.next_layer().get_executor()).async_wait(std::move(*this));
+    s.watch_idle();
   }
 
   void operator()(const error_code& ec) {
-    // Success means that the stream still is there.
-    if (!ec && stream_->idle_round() == round_) {
-      std::move(*this).start();
-      return;
-    }
     const auto stream = std::move(stream_); // released after the handler
     std::move(handler_)(ec);
   }
 
 private:
   std::unique_ptr<bounded_stream<NextLayer>, release> stream_;
-  std::uint32_t round_;
   executor_type executor_;
   Handler handler_;
 };
@@ -196,6 +190,7 @@ void timeout_stream<NextLayer>::expires_at(const time_point& t) {
 
 template <typename NextLayer> void timeout_stream<NextLayer>::expires_never() {
   state_->deadline(time_point::max());
+  state_->watch();
 }
 
 template <typename NextLayer>
@@ -333,7 +328,6 @@ public:
   template <typename Handler> void operator()(Handler&& handler) const {
     using handler_type = std::decay_t<Handler>;
     state_type& s = *self_->state_;
-    s.idle_waiters(s.next_layer().get_executor());
     detail::idle_wait<NextLayer, handler_type>(
         s, handler_type(std::forward<Handler>(handler)))
         .start();

@@ -72,6 +72,7 @@ class memory_stream {
     std::size_t room = 0; // for writes
     bool eof = false;
     bool open = true;
+    bool down = false; // shut down, both directions
     operation read, write;
     int cancelled = 0;
 
@@ -92,7 +93,9 @@ class memory_stream {
           finish(read, boost::asio::error::eof, 0);
         }
       }
-      if (write && room != 0) {
+      if (write && down) {
+        finish(write, boost::asio::error::broken_pipe, 0);
+      } else if (write && room != 0) {
         const std::size_t n = room < write.size ? room : write.size;
         outgoing.append(static_cast<const char*>(write.data), n);
         room -= n;
@@ -131,6 +134,7 @@ public:
     bool reading() const { return static_cast<bool>(state_->read); }
     bool writing() const { return static_cast<bool>(state_->write); }
     bool closed() const { return !state_->open; }
+    bool shut_down() const { return state_->down; }
     /// How many operations were cancelled through their slot.
     int cancelled() const { return state_->cancelled; }
 
@@ -159,6 +163,16 @@ public:
     state_->open = false;
     state_->abort(state_->read);
     state_->abort(state_->write);
+  }
+
+  enum shutdown_type { shutdown_both };
+  /// What has not been read is lost.
+  void shutdown(shutdown_type, error_code& ec) {
+    ec.clear();
+    state_->down = true;
+    state_->eof = true;
+    state_->incoming.clear();
+    state_->look();
   }
 
   template <typename Buffers, typename Token>
