@@ -230,7 +230,8 @@ public:
    *
    * @par Errors
    * Success: the idle timeout was reached. asio::error::operation_aborted:
-   * cancel(), close(), a slot, or the stream was destroyed.
+   * cancel(), close(), a timeout that closed or shut down, a slot, or the stream
+   * was destroyed; on a stream that was closed, at once.
    *
    * @par Per-Operation Cancellation
    * terminal, partial and total.
