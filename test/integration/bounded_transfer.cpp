@@ -271,15 +271,15 @@ BOOST_AUTO_TEST_CASE(what_is_read_between_timeouts_arrives_byte_for_byte) {
 BOOST_AUTO_TEST_CASE(a_slow_peer_that_moves_does_not_time_out_a_stall_does) {
   throttled c(1 << 20, 16 << 10);
   stream_timeouts t;
-  t.write = 250ms;
+  t.write = 500ms;
   c.ours.timeouts(t);
   std::atomic<bool> stalled{false}, end{false};
   clock_type::time_point last{};
   c.peer = std::thread([&] {
-    std::array<char, 1024> data;
+    std::array<char, 2048> data;
     error_code ec;
     const auto until = clock_type::now() + 4s;
-    while (clock_type::now() < until && !ec) { // about 200 KiB a second
+    while (clock_type::now() < until && !ec) { // about 400 KB a second
       c.theirs.read_some(asio::buffer(data), ec);
       std::this_thread::sleep_for(5ms);
     }
@@ -553,13 +553,8 @@ BOOST_AUTO_TEST_CASE(ten_thousand_time_out_at_once_and_a_hundred_go_on) {
   std::vector<clock_type::duration>* record = nullptr;
 
   std::vector<std::unique_ptr<player>> playing;
-  stream_timeouts t;
-  t.read = t.write = 5s;
-  t.idle = 10s;
-  for (std::size_t i = 0; i != players; ++i) {
+  for (std::size_t i = 0; i != players; ++i)
     playing.push_back(std::make_unique<player>(io, peer_io, record));
-    playing.back()->ours.timeouts(t);
-  }
   std::vector<stream> waiting;
   std::vector<tcp::socket> quiet;
   waiting.reserve(silent);
@@ -575,6 +570,7 @@ BOOST_AUTO_TEST_CASE(ten_thousand_time_out_at_once_and_a_hundred_go_on) {
   std::size_t ended = 0;
   bool early = false, wrong = false;
   clock_type::time_point last{};
+  stream_timeouts t;
   for (std::size_t i = 0; i != silent; ++i) {
     t.read = std::max<stream::duration>(when - clock_type::now(), 1ms);
     waiting[i].timeouts(t);
@@ -588,7 +584,9 @@ BOOST_AUTO_TEST_CASE(ten_thousand_time_out_at_once_and_a_hundred_go_on) {
   }
 
   std::vector<clock_type::duration> before, during, after;
+  t.read = t.write = t.idle = 10s;
   for (auto& p : playing) {
+    p->ours.timeouts(t);
     p->answer();
     p->ask();
   }

@@ -213,7 +213,7 @@ private:
     return std::max(tick_, std::clamp<duration>(period / 64, 0ns, 1s));
   }
   static time_point sum(time_point t, duration d) {
-    return d > time_point::max() - t ? time_point::max() : t + d;
+    return d > 0ns && t > time_point::max() - d ? time_point::max() : t + d;
   }
   duration timeout(std::size_t d) const {
     return d == reading ? t_.read : t_.write;

@@ -49,9 +49,12 @@ namespace {
 std::size_t allocations = 0;
 }
 
-void* operator new(std::size_t size) {
+void* operator new(std::size_t size, const std::nothrow_t&) noexcept {
   ++allocations;
-  if (void* const p = std::malloc(size != 0 ? size : 1))
+  return std::malloc(size != 0 ? size : 1);
+}
+void* operator new(std::size_t size) {
+  if (void* const p = operator new(size, std::nothrow))
     return p;
   throw std::bad_alloc();
 }

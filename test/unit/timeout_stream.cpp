@@ -1792,6 +1792,30 @@ BOOST_FIXTURE_TEST_CASE(two_that_wait_again_and_again, fixture) {
   BOOST_TEST(wheel.pending() == 0u);
 }
 
+// D1: they keep the stream's state, whose timers they wait on.
+BOOST_AUTO_TEST_CASE(destroyed_with_their_context) {
+  for (const bool stream_first : {true, false})
+    for (const bool due : {true, false}) {
+      auto context = std::make_unique<manual_context>();
+      auto s = std::make_unique<stream>(
+          asio::any_io_executor(context->io.get_executor()));
+      s->timeouts(fixture::with_idle(10s));
+      result first, second;
+      s->async_wait_idle(first.wait_handler());
+      s->async_wait_idle(
+          [h = second.wait_handler(),
+           p = std::make_unique<int>()](error_code ec) mutable { h(ec); });
+      if (due)
+        context->clock.advance(11s);
+      if (stream_first)
+        s.reset();
+      context.reset();
+      s.reset();
+      BOOST_TEST(first.pending());
+      BOOST_TEST(second.pending());
+    }
+}
+
 BOOST_FIXTURE_TEST_CASE(a_timeout_that_closes_aborts_them, fixture) {
   stream_timeouts t = with_read(10s);
   t.action = timeout_action::close;
