@@ -35,7 +35,8 @@ template <typename Handler, typename Executor,
           bool HasOwn = has_own_executor<Handler>>
 class upcall {
 public:
-  upcall(const Handler&, const Executor&) noexcept {}
+  template <typename NextLayer>
+  upcall(const Handler&, NextLayer&) noexcept {} // copying an executor costs
 
   template <typename... Args>
   void operator()(Handler&& handler, Args&&... args) {
@@ -50,10 +51,11 @@ class upcall<Handler, Executor, true> {
 public:
   using executor_type = Executor;
 
-  upcall(const Handler& h, const Executor& ex) : executor_(ex) {
-    const own_type own = asio::get_associated_executor(h, ex);
+  template <typename NextLayer>
+  upcall(const Handler& h, NextLayer& next) : executor_(next.get_executor()) {
+    const own_type own = asio::get_associated_executor(h, executor_);
     if constexpr (std::is_same_v<own_type, Executor>)
-      if (own == ex)
+      if (own == executor_)
         return;
     work_.emplace(own);
   }
@@ -140,8 +142,8 @@ private:
   };
 
   bounded_op(begun&& b, Handler&& h)
-      : upcall_type(h, b.self->next_layer().get_executor()),
-        begun_(std::move(b)), handler_(std::move(h)) {
+      : upcall_type(h, b.self->next_layer()), begun_(std::move(b)),
+        handler_(std::move(h)) {
     if (auto slot = slot_of(handler_); slot.is_connected())
       slot.template emplace<forward_cancellation>(
           forward_cancellation{begun_.self, begun_.where});

@@ -344,7 +344,8 @@ inline bool stream_bounds::alarm_too_late(direction d) const noexcept {
     return next_due(side(d).started).latest < noticed_by();
   duration period;
   const time_point end = side_due(d, period);
-  return missed(end, period) || missed(idle_end(), idle_);
+  // Once set, the alarm is early enough for the idle time: that only moves on.
+  return missed(end, period) || (!armed_ && idle_end() != time_point::max());
 }
 
 inline void stream_bounds::count(direction d, std::size_t n,
