@@ -54,7 +54,7 @@ quietly() {
 # start_server NAME [OPTION ...]: sets port
 start_server() {
   local i
-  "$build/example/http_server" --root "$work/root" "${@:2}" >"$work/$1" &
+  "$build/example/http_server" --root "$work/www" "${@:2}" >"$work/$1" &
   servers+=($!)
   port=
   for ((i = 0; i < 100 && ${#port} == 0; ++i)); do
@@ -98,8 +98,8 @@ quietly cmake --preset release
 quietly cmake --build --preset release --parallel "$(nproc)" \
   --target asio_wheel_example_http_server asio_wheel_example_http_load
 
-mkdir "$work/root"
-truncate -s 64M "$work/root/large" # for those that will not read it
+mkdir "$work/www"
+truncate -s 64M "$work/www/large" # for those that will not read it
 
 start_server mixed "${timeouts[@]}" --minimum-rate 500
 echo "http_server on port $port: a request within 3 s, its header within 3 s,"
