@@ -150,7 +150,7 @@ expect "a request under way is answered" \
     paste -sd ' ')" "HTTP/1.1 200 OK Connection: close helloworld"
 exec 4>&-
 to_the_end 3
-within 0 3000 $(($(now_ms) - begun)) "an idle connection is closed"
+within 0 5000 $(($(now_ms) - begun)) "an idle connection is closed"
 exec 3>&-
 status=0
 wait "${pid_of[stopping]}" || status=$?

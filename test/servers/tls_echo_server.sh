@@ -47,7 +47,7 @@ kill -STOP "$client"
   begun=$(now_ms)
   exec 4<>"/dev/tcp/127.0.0.1/$port"
   to_the_end 4
-  within 1000 2500 $(($(now_ms) - begun)) "a TCP client without TLS is closed"
+  within 1000 5000 $(($(now_ms) - begun)) "a TCP client without TLS is closed"
 ) &
 silent=$!
 (
@@ -59,7 +59,7 @@ silent=$!
     sleep 0.2
   done 2>/dev/null &
   to_the_end 4
-  within 1000 2500 $(($(now_ms) - begun)) "a client that drips is closed"
+  within 1000 5000 $(($(now_ms) - begun)) "a client that drips is closed"
 ) &
 dripping=$!
 started+=("$silent" "$dripping")
