@@ -281,10 +281,10 @@ void shard::recall_driver() noexcept {
 // ---------------------------------------------------------------------------
 // Waits: opened by start(), closed by a claim or an outcome
 
-outcome shard::refusal() const noexcept {
+outcome shard::refusal(bool limited) const noexcept {
   if (stopped_)
     return outcome::stopped;
-  if (max_pending_ != 0 && open_ >= max_pending_)
+  if (limited && max_pending_ != 0 && open_ >= max_pending_)
     return outcome::too_many_pending;
   return outcome::none;
 }
@@ -303,7 +303,7 @@ shard::start_result shard::start(alarm& a, const small_wait& w, outcome* why) {
     return start_result::left;
   if (a.open_ != 0)
     return start_result::no_room;
-  if (const outcome refused = refusal(); refused != outcome::none) {
+  if (const outcome refused = refusal(true); refused != outcome::none) {
     ++rejected_;
     if (why) {
       *why = refused;
@@ -323,12 +323,12 @@ shard::start_result shard::start(alarm& a, const small_wait& w, outcome* why) {
 }
 
 shard::start_result shard::start(alarm& a, wait_op& op, outcome refused,
-                                 outcome* why) {
+                                 outcome* why, bool limited) {
   lock_type lock(mutex_);
   if (shut_down_)
     return start_result::left;
   if (refused == outcome::none)
-    refused = refusal();
+    refused = refusal(limited);
   if (refused != outcome::none) {
     ++rejected_;
     if (why) {
@@ -346,6 +346,7 @@ shard::start_result shard::start(alarm& a, wait_op& op, outcome refused,
     a.ever_armed_ = true;
     op.alarm_ = &a;
     op.age_ = next_age_++;
+    op.outcome_ = outcome::none; // it may have been started before
     // Before those that are handed.
     auto where = a.ops_.end();
     while (where != a.ops_.begin() && std::prev(where)->handed_)

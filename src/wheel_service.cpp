@@ -33,15 +33,14 @@ void check(const wheel_options& o) {
   // slots and levels: timing_wheel's constructor
 }
 
-// Threads are numbered as they come, so that their timers spread evenly.
-std::size_t thread_number() noexcept {
+} // namespace
+
+std::size_t detail::thread_number() noexcept {
   static std::atomic<std::size_t> next{0};
   thread_local const std::size_t number =
       next.fetch_add(1, std::memory_order_relaxed);
   return number;
 }
-
-} // namespace
 
 asio::execution_context::id wheel_service::id;
 
@@ -120,7 +119,7 @@ wheel_service::begin_drain(const duration& d) {
 bool wheel_service::stopped() const { return shards_.front()->stopped(); }
 
 detail::shard& wheel_service::local_shard() const noexcept {
-  return *shards_[shards_.size() == 1 ? 0 : thread_number() % shards_.size()];
+  return *shards_[shards_.size() == 1 ? 0 : detail::thread_number() % shards_.size()];
 }
 
 void wheel_service::learn_native(

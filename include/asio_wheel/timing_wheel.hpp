@@ -138,6 +138,9 @@ public:
   /** Touches the entry's neighbours; retire() does not. */
   void erase(timing_wheel_entry& e) noexcept;
 
+  /// Have an entry's neighbours come to the cache, for an erase() later.
+  void prefetch(const timing_wheel_entry& e) const noexcept;
+
   /// Change the deadline of an entry, linked or not.
   /**
    * To a later tick than the one it is registered under: a store. To an

@@ -29,7 +29,11 @@ inline namespace ASIO_WHEEL_ABI {
 
 namespace detail {
 class drain_end;
-}
+
+// Of the calling thread: they are numbered as they come, so that what is shared
+// out by number spreads evenly.
+std::size_t thread_number() noexcept;
+} // namespace detail
 
 /// Counts of a wheel_service since it was made.
 struct wheel_stats {

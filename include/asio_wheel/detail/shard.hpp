@@ -123,6 +123,7 @@ public:
   bool has_manual_clock() const noexcept { return clock_ != nullptr; }
   time_point now() const noexcept;
   duration tick() const noexcept { return scale_.tick(); }
+  const time_scale& scale() const noexcept { return scale_; }
   stream_registry& streams() const noexcept { return *streams_; }
 
   // For alarms: their user's side.
@@ -141,7 +142,8 @@ public:
 
   // Start a wait. A wait that is refused (`refused`, or too many pending, or
   // stopped) has its outcome, and its handler is called like any other's; but
-  // if there is a `why`, that is set, and the wait is left to the caller.
+  // if there is a `why`, that is set, and the wait is left to the caller. One
+  // that is not `limited` does not mind max_pending.
   enum class start_result : unsigned char {
     started, // or refused
     no_room, // small waits only: the alarm has waits already
@@ -149,7 +151,7 @@ public:
   };
   start_result start(alarm& a, const small_wait& w, outcome* why = nullptr);
   start_result start(alarm& a, wait_op& op, outcome refused = outcome::none,
-                     outcome* why = nullptr);
+                     outcome* why = nullptr, bool limited = true);
 
   // For an operation that was handed to its executor.
   void arrive(wait_op& op);
@@ -209,7 +211,7 @@ private:
   void recall_driver() noexcept;
 
   // Waits.
-  outcome refusal() const noexcept;
+  outcome refusal(bool limited) const noexcept;
   void count_opened(alarm& a) noexcept;
   void close(alarm& a) noexcept;
   void close(alarm& a, wait_op& op) noexcept;

@@ -95,6 +95,14 @@ inline void timing_wheel::erase(timing_wheel_entry& e) noexcept {
   slots_[i].earliest = never;
 }
 
+inline void timing_wheel::prefetch(const timing_wheel_entry& e) const noexcept {
+  if (!e.is_linked())
+    return;
+  const auto it = list_type::s_iterator_to(e);
+  ASIO_WHEEL_PREFETCH(std::prev(it).operator->());
+  ASIO_WHEEL_PREFETCH(std::next(it).operator->());
+}
+
 inline void timing_wheel::replace(timing_wheel_entry& from,
                                   timing_wheel_entry& to) noexcept {
   ASIO_WHEEL_ASSERT(!to.is_linked());
