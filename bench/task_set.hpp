@@ -39,9 +39,12 @@ public:
   std::uint64_t ran() const noexcept { return ran_; }
 
 protected:
-  auto function() noexcept {
-    return [ran = &ran_] { ++*ran; };
-  }
+  struct counting {
+    std::uint64_t* ran;
+    void operator()() const noexcept { ++*ran; }
+  };
+
+  counting function() noexcept { return {&ran_}; }
 
   /// Returns what did not go as it must; empty if all did.
   std::string verify(std::uint64_t started, std::uint64_t cancelled) const {
@@ -144,8 +147,6 @@ protected:
 /// The same, scheduled in one batch that is put together while the time runs.
 template <typename Library>
 class batched_tasks : public scheduler_tasks<Library> {
-  using function_type = decltype(std::declval<batched_tasks>().function());
-
 public:
   batched_tasks(const settings& s, std::size_t size)
       : scheduler_tasks<Library>(s, size) {
@@ -169,7 +170,9 @@ public:
 
 private:
   static constexpr std::size_t at_once = 1024;
-  std::vector<asio_wheel::delayed_task<function_type>> batch_;
+  std::vector<
+      asio_wheel::delayed_task<typename task_context<Library>::counting>>
+      batch_;
 };
 
 } // namespace bench

@@ -41,7 +41,7 @@ heard() {
   fail "$1 did not hear: $2"
 }
 
-start_server server "$binary" --handshake 1 --idle 0.6
+start_server server "$binary" --handshake 0.3 --idle 0.6
 port=${port_of[server]}
 
 # One that connects, and says nothing.
@@ -49,7 +49,7 @@ port=${port_of[server]}
   begun=$(now_ms)
   exec 4<>"/dev/tcp/127.0.0.1/$port"
   to_the_end 4
-  within 1000 5000 $(($(now_ms) - begun)) "a client without handshake is closed"
+  within 300 5000 $(($(now_ms) - begun)) "a client without handshake is closed"
 ) &
 no_handshake=$!
 started+=("$no_handshake")
