@@ -24,7 +24,6 @@
 #include <chrono>
 #include <cstdlib>
 #include <memory>
-#include <optional>
 #include <random>
 #include <string>
 #include <thread>
@@ -165,7 +164,7 @@ BOOST_AUTO_TEST_CASE(a_delay_queue_is_destroyed_while_its_context_runs) {
   for (std::size_t round = 0; round != 50 * factor(); ++round) {
     asio::io_context io;
     std::atomic<int> ended{0};
-    std::optional<asio_wheel::delay_queue<int>> q(std::in_place, io);
+    auto q = std::make_unique<asio_wheel::delay_queue<int>>(io);
     for (int i = 0; i != 20; ++i) {
       q->push(i, std::chrono::microseconds(i * 20));
       q->async_pop([&](error_code, int) { ++ended; });
