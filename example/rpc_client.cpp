@@ -205,9 +205,10 @@ int main() {
 
   const auto callers = [&]() -> asio::awaitable<void> {
     asio_wheel::periodic_timer every_second(io.get_executor(), 1s);
-    for (int i = 0; !over; ++i) {
+    int i = 0;
+    while (!over) {
       co_await every_second.async_wait(use_awaitable);
-      asio::co_spawn(io, c.call("question " + std::to_string(i)),
+      asio::co_spawn(io, c.call("question " + std::to_string(i++)),
                      [&](std::exception_ptr e, std::string) {
                        try {
                          if (e)

@@ -119,7 +119,9 @@ wheel_service::begin_drain(const duration& d) {
 bool wheel_service::stopped() const { return shards_.front()->stopped(); }
 
 detail::shard& wheel_service::local_shard() const noexcept {
-  return *shards_[shards_.size() == 1 ? 0 : detail::thread_number() % shards_.size()];
+  return *shards_[shards_.size() == 1
+                      ? 0
+                      : detail::thread_number() % shards_.size()];
 }
 
 void wheel_service::learn_native(

@@ -1156,7 +1156,8 @@ BOOST_FIXTURE_TEST_CASE(also_for_what_was_handed_over, drain_fixture) {
   BOOST_TEST(drained == 1);
 }
 
-BOOST_FIXTURE_TEST_CASE(a_second_drain_waits_longer_than_the_first, drain_fixture) {
+BOOST_FIXTURE_TEST_CASE(a_second_drain_waits_longer_than_the_first,
+                        drain_fixture) {
   asio::io_context other;
   const auto schedule = [&] {
     s.schedule_after(0s, asio::bind_executor(other, note(1)));

@@ -107,9 +107,9 @@ private:
   outcome rejection_ = outcome::none;
   bool foreign_;
   bool periodic_;
-  bool handed_ = false;   // a thunk is on its way
-  bool last_run_ = false; // periodic: cancelled while it runs
-  bool round_ = false;    // see task_shard::outstanding_
+  bool handed_ = false;    // a thunk is on its way
+  bool last_run_ = false;  // periodic: cancelled while it runs
+  bool round_ = false;     // see task_shard::outstanding_
   std::uint16_t size_ = 0; // in the pool; 0: of operator new
   const perform_type perform_;
   time_point expiry_;
