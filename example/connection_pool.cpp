@@ -43,18 +43,32 @@ struct options {
   duration patience = 500ms; // how long one waits for a connection
 };
 
-// All on one thread, or one strand.
+// Outlives what it has lent. All on one thread, or one strand.
 class pool {
 public:
   using connection_ptr = std::unique_ptr<connection>;
+
+  // What is dropped and not given back is closed, and its place is free: an
+  // exception may have left it in the middle of something.
+  struct drop {
+    pool* from = nullptr;
+    void operator()(connection* c) const {
+      delete c;
+      from->give_up();
+    }
+  };
+  using lease = std::unique_ptr<connection, drop>;
+
+  // Makes a connection, or throws.
   using open_function = std::function<asio::awaitable<connection_ptr>()>;
 
   pool(asio::any_io_executor ex, open_function open, options o)
       : scheduler_(std::move(ex)), open_(std::move(open)), options_(o) {}
 
   // Throws asio_wheel::error::operation_timeout if there is none in time,
-  // asio::error::shut_down after close(), and what opening one throws.
-  asio::awaitable<connection_ptr> acquire() {
+  // asio::error::shut_down after close(), asio::error::operation_aborted if it
+  // is cancelled while it waits, and what opening one throws.
+  asio::awaitable<lease> acquire() {
     if (closed_)
       throw system_error(asio::error::shut_down);
     if (!idle_.empty()) {
@@ -62,25 +76,22 @@ public:
       idle_connection last = std::move(idle_.back());
       idle_.pop_back();
       last.eviction.cancel();
-      co_return std::move(last.it);
+      co_return lend(std::move(last.it));
     }
     if (open_count_ == options_.most)
       co_return co_await wait();
     ++open_count_; // before it is open, so that there are never more
-    try {
-      co_return co_await open_();
-    } catch (...) {
-      give_up();
-      throw;
-    }
+    co_return co_await open_another();
   }
 
-  // Give one back; null, if it turned out to be broken.
-  void release(connection_ptr c) {
-    if (!c || closed_)
-      return give_up();
+  // Give one back that is as good as new.
+  void release(lease l) {
+    if (!l || closed_)
+      return; // dropped
+    connection_ptr c(l.release());
     if (!waiting_.empty()) {
-      hand_to(waiting_.front(), std::move(c));
+      waiting_.front().got = std::move(c);
+      serve_first();
       return;
     }
     const std::size_t number = c->number;
@@ -116,11 +127,24 @@ private:
     bool may_open = false; // in the place of one that broke
   };
 
-  asio::awaitable<connection_ptr> wait() {
+  lease lend(connection_ptr c) { return lease(c.release(), drop{this}); }
+
+  // In a place that is counted already.
+  asio::awaitable<lease> open_another() {
+    try {
+      co_return lend(co_await open_());
+    } catch (...) {
+      give_up();
+      throw;
+    }
+  }
+
+  asio::awaitable<lease> wait() {
     const auto me = waiting_.emplace(
         waiting_.end(),
         waiter{{scheduler_.get_executor(), options_.patience}, {}});
-    co_await me->timer.async_wait(asio::as_tuple(use_awaitable));
+    const auto [ec] =
+        co_await me->timer.async_wait(asio::as_tuple(use_awaitable));
     connection_ptr c = std::move(me->got);
     const bool may_open = me->may_open, served = c || may_open;
     if (!served)
@@ -128,28 +152,20 @@ private:
     else
       served_.erase(me);
     if (c)
-      co_return c;
-    if (closed_ && !may_open)
+      co_return lend(std::move(c));
+    if (may_open)
+      co_return co_await open_another();
+    if (closed_)
       throw system_error(asio::error::shut_down);
-    if (!may_open)
-      throw system_error(asio_wheel::error::operation_timeout);
-    try {
-      co_return co_await open_();
-    } catch (...) {
-      give_up();
-      throw;
-    }
+    if (ec)
+      throw system_error(ec);
+    throw system_error(asio_wheel::error::operation_timeout);
   }
 
   // Once a waiter is served it is no longer in line. Its timer may have expired
   // already: that its handler has not run is enough.
-  void hand_to(waiter& w, connection_ptr c) {
-    w.got = std::move(c);
-    serve(w);
-  }
-
-  void serve(waiter& w) {
-    w.timer.cancel();
+  void serve_first() {
+    waiting_.front().timer.cancel();
     served_.splice(served_.end(), waiting_, waiting_.begin());
   }
 
@@ -157,7 +173,7 @@ private:
   void give_up() {
     if (!closed_ && !waiting_.empty()) {
       waiting_.front().may_open = true;
-      serve(waiting_.front());
+      serve_first();
     } else {
       --open_count_;
     }
@@ -205,7 +221,7 @@ int main() {
   std::mt19937 random(1);
   const auto request = [&]() -> asio::awaitable<void> {
     try {
-      pool::connection_ptr c = co_await p.acquire();
+      pool::lease c = co_await p.acquire();
       most = std::max(most, p.open());
       asio_wheel::wheel_timer work(io, 5ms + 1ms * (random() % 46));
       co_await work.async_wait(use_awaitable);
@@ -220,7 +236,7 @@ int main() {
   const auto day = [&]() -> asio::awaitable<void> {
     asio_wheel::wheel_timer pause(io);
     for (int hour = 0; hour != 24; ++hour) {
-      const auto every = hour == 12 ? 1500ms : hour % 6 == 0 ? 90s : 10s;
+      const duration every = hour != 12 && hour % 6 == 0 ? 90s : 10s;
       for (duration t{}; t < 1h; t += every) {
         const int at_once = hour == 12 ? 180 : 2;
         for (int i = 0; i != at_once; ++i)

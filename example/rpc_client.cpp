@@ -17,6 +17,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <exception>
 #include <iostream>
 #include <map>
 #include <string>
@@ -46,7 +47,9 @@ struct options {
 
 // Peer: has connect(), which throws if it cannot, and exchange(request), which
 // gives the reply, and throws if the connection is gone; both are coroutines
-// that can be cancelled. All on one thread, or one strand.
+// that can be cancelled. Exchanges overlap, and one that took too long is given
+// up: a reply has to be told to its request by a number, say, not by the order.
+// All on one thread, or one strand.
 template <typename Peer> class client {
 public:
   client(asio::any_io_executor ex, Peer& peer, options o = {})
@@ -65,14 +68,18 @@ public:
     limits.retry_if = [](const error_code& ec) {
       return ec != asio::error::invalid_argument; // the peer's "bad request"
     };
+    // Here, for the calls that fail in the end are counted too.
+    limits.before_wait = [this](const error_code&, std::size_t, duration) {
+      ++retried_;
+    };
     backoff pauses = options_.between_attempts; // each call has its own
     auto [attempts, reply] = co_await asio_wheel::async_retry(
         attempt, pauses, limits, use_awaitable);
-    retried_ += attempts - 1;
     co_return reply;
   }
 
-  // Keeps the connection, until stop().
+  // Keeps the connection, until stop(). Throws if trying to connect ended by
+  // something else: the wheel was stopped, say.
   asio::awaitable<void> run() {
     while (!stopped_) {
       co_await connect();
@@ -85,6 +92,7 @@ public:
     }
   }
 
+  // The calls that are under way have their own end.
   void stop() {
     stopped_ = true;
     stop_.emit(asio::cancellation_type::terminal);
@@ -109,16 +117,19 @@ private:
     };
     asio_wheel::retry_options limits;
     limits.attempt_timeout = 5s;
-    co_await asio_wheel::async_retry(
+    auto [error, attempts] = co_await asio_wheel::async_retry(
         attempt, pauses, limits,
         asio::bind_cancellation_slot(stop_.slot(),
                                      asio::as_tuple(use_awaitable)));
+    if (error && !stopped_)
+      std::rethrow_exception(error);
   }
 
-  // Until a heartbeat is not answered.
+  // Until a heartbeat is not answered, or stop(), whose signal does not reach
+  // an exchange that has just ended.
   asio::awaitable<void> beat() {
     asio_wheel::periodic_timer timer(executor_, options_.heartbeat);
-    for (;;) {
+    while (!stopped_) {
       auto [ec, missed] =
           co_await timer.async_wait(asio::bind_cancellation_slot(
               stop_.slot(), asio::as_tuple(use_awaitable)));
@@ -126,8 +137,10 @@ private:
         co_return;
       auto [error, reply] = co_await asio::co_spawn(
           executor_, peer_.exchange("ping"),
-          asio_wheel::timeout_after(options_.heartbeat_timeout,
-                                    asio::as_tuple(use_awaitable)));
+          asio_wheel::timeout_after(
+              options_.heartbeat_timeout,
+              asio::bind_cancellation_slot(stop_.slot(),
+                                           asio::as_tuple(use_awaitable))));
       if (error)
         co_return;
     }
@@ -142,8 +155,8 @@ private:
   std::uint64_t retried_ = 0;
 };
 
-// A peer that does as it is told. A real one has a socket, and its exchange()
-// writes a request and reads a reply.
+// A peer that does as it is told. A real one has a socket, one coroutine that
+// reads the replies, and requests that wait for theirs.
 class simulated_peer {
 public:
   enum class mood { well, slow, silent, gone };
@@ -235,7 +248,7 @@ int main() {
       timer.expires_after(1h);
       co_await timer.async_wait(use_awaitable);
       std::cout << text << ", for an hour: " << c.retried()
-                << " attempts were not the first, " << c.connects()
+                << " attempts failed and were made again, " << c.connects()
                 << " connects so far\n";
       for (const auto& [result, n] : std::exchange(results, {}))
         std::cout << "  " << n << " " << result << '\n';

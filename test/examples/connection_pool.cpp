@@ -14,7 +14,9 @@
 #define BOOST_TEST_MODULE example_connection_pool
 #include <boost/test/unit_test.hpp>
 
+#include <exception>
 #include <optional>
+#include <stdexcept>
 
 namespace {
 
@@ -35,7 +37,7 @@ struct fixture : test::manual_context {
          options{2, 1min, 500ms}};
 
   struct result {
-    pool::connection_ptr c;
+    pool::lease c;
     std::optional<error_code> ec;
   };
 
@@ -160,13 +162,54 @@ BOOST_FIXTURE_TEST_CASE(who_waits_may_open_one_for_one_that_broke, fixture) {
   acquire(b);
   advance(20ms);
   acquire(c);
-  p.release(nullptr);
+  a.c.reset();
   poll();
   BOOST_TEST(!c.ec);
   advance(20ms);
   BOOST_TEST(!!c.c);
   BOOST_TEST(opened == 3u);
   BOOST_TEST(p.open() == 2u);
+}
+
+BOOST_FIXTURE_TEST_CASE(one_that_an_exception_drops_takes_no_place, fixture) {
+  asio::co_spawn(
+      io,
+      [this]() -> asio::awaitable<void> {
+        const pool::lease c = co_await p.acquire();
+        throw std::runtime_error("a query went wrong");
+      },
+      [](std::exception_ptr e) { BOOST_TEST(!!e); });
+  poll();
+  advance(20ms);
+  BOOST_TEST(opened == 1u);
+  BOOST_TEST(p.open() == 0u);
+  BOOST_TEST(p.idle() == 0u);
+}
+
+BOOST_FIXTURE_TEST_CASE(who_is_cancelled_is_told_so_and_leaves_the_line,
+                        fixture) {
+  result a, b, d;
+  acquire(a);
+  acquire(b);
+  advance(20ms);
+  asio::cancellation_signal cancel;
+  std::exception_ptr told;
+  asio::co_spawn(
+      io, p.acquire(),
+      asio::bind_cancellation_slot(
+          cancel.slot(), [&](std::exception_ptr e, pool::lease) { told = e; }));
+  poll();
+  acquire(d);
+  cancel.emit(asio::cancellation_type::terminal);
+  poll();
+  BOOST_TEST_REQUIRE(!!told);
+  BOOST_CHECK_EXCEPTION(std::rethrow_exception(told), system_error,
+                        [](const system_error& e) {
+                          return e.code() == asio::error::operation_aborted;
+                        });
+  p.release(std::move(a.c));
+  poll();
+  BOOST_TEST(!!d.c);
 }
 
 BOOST_FIXTURE_TEST_CASE(one_that_cannot_be_opened_takes_no_place, fixture) {

@@ -116,6 +116,7 @@ BOOST_FIXTURE_TEST_CASE(a_call_ends_within_its_time, fixture) {
   run_for(5s);
   BOOST_TEST_REQUIRE(r.ec.has_value());
   BOOST_TEST((*r.ec == asio_wheel::condition::timeout));
+  BOOST_TEST(c.retried() == 4u); // after 0.5, 1.1, 1.8 and 2.7 s
 }
 
 BOOST_FIXTURE_TEST_CASE(a_call_before_the_connection_waits_for_it, fixture) {
@@ -169,6 +170,44 @@ BOOST_FIXTURE_TEST_CASE(stop_between_heartbeats, fixture) {
   BOOST_TEST(ended);
   BOOST_TEST(!c.connected());
   BOOST_TEST(io.stopped());
+}
+
+BOOST_FIXTURE_TEST_CASE(stop_during_a_heartbeat, fixture) {
+  run_for(5ms + 10s + 2ms); // connected, and the ping is on its way
+  BOOST_TEST(c.connected());
+  c.stop();
+  poll();
+  BOOST_TEST(ended);
+  BOOST_TEST(!c.connected());
+  BOOST_TEST(io.stopped());
+}
+
+BOOST_FIXTURE_TEST_CASE(stop_in_the_instant_of_a_heartbeat, fixture) {
+  run_for(5ms);
+  clock.advance(10s);
+  c.stop(); // the tick is due, and nobody has noticed
+  poll();
+  BOOST_TEST(ended);
+  BOOST_TEST(io.stopped());
+}
+
+BOOST_AUTO_TEST_CASE(what_ends_connecting_is_told_and_no_connection) {
+  struct aborting_peer {
+    asio::awaitable<void> connect() {
+      throw system_error(asio::error::operation_aborted); // not tried again
+      co_return;
+    }
+    asio::awaitable<std::string> exchange(std::string) { co_return ""; }
+  } peer;
+  test::manual_context m;
+  client<aborting_peer> c(m.io.get_executor(), peer, exact());
+  std::exception_ptr told;
+  asio::co_spawn(m.io, c.run(), [&](std::exception_ptr e) { told = e; });
+  m.poll();
+  BOOST_TEST(!c.connected());
+  BOOST_TEST(c.connects() == 0u);
+  BOOST_TEST_REQUIRE(!!told);
+  BOOST_CHECK_THROW(std::rethrow_exception(told), system_error);
 }
 
 BOOST_AUTO_TEST_CASE(the_example_runs) { BOOST_TEST(example_main() == 0); }
