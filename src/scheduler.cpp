@@ -109,7 +109,7 @@ scheduler::scheduler(const executor_type& ex,
 
 scheduler::~scheduler() {
   for (const auto& s : shards_)
-    s->stop(nullptr);
+    s->close();
 }
 
 scheduler::executor_type scheduler::get_executor() const noexcept {
@@ -129,7 +129,7 @@ detail::task_shard& scheduler::shard() const noexcept {
 std::vector<task_handle> scheduler::stop() {
   std::vector<task_handle> stopped;
   for (const auto& s : shards_)
-    s->stop(&stopped);
+    s->stop(stopped);
   std::stable_sort(stopped.begin(), stopped.end(),
                    [](const task_handle& a, const task_handle& b) {
                      return a.expiry() < b.expiry();

@@ -376,7 +376,7 @@ void task_shard::drain(lock_type& lock) {
       if (completed)
         return;
       lock_type relock(shard.mutex_);
-      shard.more_due_ = true;
+      shard.more_due_ = shard.refused_ == outcome::none;
       shard.unlock_and_post(relock);
     }
   } g{*this};
@@ -502,6 +502,10 @@ void task_shard::unlock_and_post(lock_type& lock) {
     wakeup_.clear();
     armed_ = false;
   }
+  // Handles may outlive the context; a strand may not.
+  std::optional<asio::any_io_executor> executor;
+  if (closed_ && !needs_wakeup() && !drain_posted_)
+    wakeup_.release_executor(executor);
   lock.unlock();
 
   finish(finished, false);
@@ -599,15 +603,21 @@ void task_shard::end(lock_type& lock, outcome why,
     lock.unlock();
 }
 
-void task_shard::stop(std::vector<task_handle>* stopped) {
+void task_shard::stop(std::vector<task_handle>& stopped) {
   lock_type lock(mutex_);
-  while (stopped && stopped->capacity() - stopped->size() < pending_) {
-    const std::size_t n = stopped->size() + pending_;
+  while (stopped.capacity() - stopped.size() < pending_) {
+    const std::size_t n = stopped.size() + pending_;
     lock.unlock();
-    stopped->reserve(n);
+    stopped.reserve(n);
     lock.lock();
   }
-  end(lock, outcome::stopped, stopped);
+  end(lock, outcome::stopped, &stopped);
+}
+
+void task_shard::close() {
+  lock_type lock(mutex_);
+  closed_ = true;
+  end(lock, outcome::stopped, nullptr);
 }
 
 std::size_t task_shard::pending() {

@@ -723,6 +723,20 @@ BOOST_AUTO_TEST_CASE(b10_a_stopped_wheel_aborts_who_waits_and_refuses_others) {
   BOOST_TEST(limiter.try_acquire()); // needs no wheel
 }
 
+BOOST_AUTO_TEST_CASE(a_slot_may_outlive_a_limiter_on_a_strand_and_its_context) {
+  asio::cancellation_signal signal;
+  outcome o;
+  {
+    manual_context c;
+    rate_limiter limiter(asio::make_strand(c.io), 1, 1);
+    limiter.spend(1);
+    limiter.async_acquire(
+        1, asio::bind_cancellation_slot(signal.slot(), o.tracked()));
+  }
+  BOOST_TEST((o.fate() == fate::dropped));
+  signal.emit(asio::cancellation_type::total); // reaches nothing
+}
+
 BOOST_AUTO_TEST_CASE(the_context_goes_first) {
   outcome a, b;
   asio::cancellation_signal signal;

@@ -431,6 +431,34 @@ BOOST_AUTO_TEST_CASE(a_handle_outlives_everything) {
   BOOST_TEST(pending.tag() == 3u);
 }
 
+BOOST_AUTO_TEST_CASE(a_handle_outlives_a_strand_and_its_context) {
+  task_handle idle, due;
+  {
+    test::manual_context c;
+    scheduler s(asio::make_strand(c.io));
+    due = s.schedule_after(0s, [] {});
+    c.poll();
+    idle = s.schedule_after(1h, [] {});
+  } // the strand's service is gone
+  BOOST_TEST(due.state() == task_state::done);
+  BOOST_TEST(idle.state() == task_state::cancelled);
+  {
+    test::manual_context c;
+    std::optional<scheduler> s(std::in_place, asio::make_strand(c.io));
+    idle = s->schedule_after(1h, [] {});
+    due = s->schedule_after(1ms, [&] {
+      s.reset();
+      throw 1;
+    });
+    c.clock.advance(1ms);
+    BOOST_CHECK_THROW(c.io.poll(), int);
+    c.poll();
+  }
+  BOOST_TEST(due.state() == task_state::failed);
+  BOOST_TEST(idle.state() == task_state::cancelled);
+  BOOST_TEST(!idle.cancel());
+}
+
 BOOST_AUTO_TEST_CASE(a_handle_without_a_task_does_nothing) {
   const task_handle h;
   BOOST_TEST(!h);

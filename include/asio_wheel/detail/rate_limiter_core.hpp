@@ -23,6 +23,7 @@
 #include <cstdint>
 #include <exception>
 #include <mutex>
+#include <optional>
 #include <utility>
 
 namespace asio_wheel {
@@ -106,6 +107,15 @@ public:
     change([&] { bucket_.burst(whole); });
   }
 
+  // The limiter goes.
+  void end() {
+    lock_type lock(mutex_);
+    ended_ = true;
+    op_list left;
+    abort_all(left);
+    settle(std::move(lock), std::move(left));
+  }
+
   std::size_t cancel() {
     lock_type lock(mutex_);
     const std::size_t n = ops_.size();
@@ -156,10 +166,13 @@ public:
     settle(std::move(lock), op_list());
   }
   void lost() noexcept {
+    std::optional<Executor> executor;
     lock_type lock(mutex_);
     wakeup_.woken();
     op_list all = ops_.take_all();
     wanted_ = 0;
+    if (ended_)
+      wakeup_.release_executor(executor);
     lock.unlock();
     discard_all(all);
   }
@@ -270,6 +283,7 @@ private:
 
   // Look after those in line; then complete those who have left it.
   void settle(lock_type lock, op_list left) {
+    std::optional<Executor> executor;
     op_list lost;
     std::exception_ptr failure;
     serve(left);
@@ -288,6 +302,8 @@ private:
         failure = std::current_exception();
       }
     }
+    if (ended_)
+      wakeup_.release_executor(executor);
     lock.unlock();
     // From here on the limiter may be gone.
     discard_all(lost);
@@ -323,6 +339,7 @@ private:
   token_bucket bucket_;
   ops ops_;
   std::uint64_t wanted_ = 0; // by all in line
+  bool ended_ = false;       // the limiter has gone
 };
 
 } // namespace detail

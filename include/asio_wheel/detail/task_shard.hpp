@@ -155,7 +155,8 @@ public:
   std::size_t pending();
   void add_counts(task_counts& c);
   void add_pending(std::vector<task_handle>& handles);
-  void stop(std::vector<task_handle>* stopped);
+  void stop(std::vector<task_handle>& stopped);
+  void close();
   void drain(task_drain::part& p);
 
 private:
@@ -253,6 +254,7 @@ private:
   tick_type armed_tick_ = timing_wheel::never;
   bool more_due_ = false; // collect() stopped at its budget
   bool drain_posted_ = false;
+  bool closed_ = false; // the scheduler has gone
   outcome refused_ =
       outcome::none; // if not none: why no task is taken in any more
 

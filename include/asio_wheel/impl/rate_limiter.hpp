@@ -32,7 +32,7 @@ basic_rate_limiter<Executor>::basic_rate_limiter(
 
 template <typename Executor>
 basic_rate_limiter<Executor>::~basic_rate_limiter() {
-  core_->cancel();
+  core_->end();
 }
 
 template <typename Executor>
