@@ -10,7 +10,7 @@
 
 #include <asio_wheel/detail/bounded_stream.hpp>
 #include <asio_wheel/detail/config.hpp>
-#include <asio_wheel/detail/executor_work.hpp>
+#include <asio_wheel/detail/other_executor.hpp>
 #include <asio_wheel/detail/wait_op.hpp>
 
 #include <boost/asio/associator.hpp>
@@ -18,7 +18,6 @@
 #include <boost/asio/prepend.hpp>
 
 #include <cstddef>
-#include <optional>
 #include <type_traits>
 #include <utility>
 
@@ -46,36 +45,29 @@ public:
 
 template <typename Handler, typename Executor>
 class upcall<Handler, Executor, true> {
-  using own_type = asio::associated_executor_t<Handler, Executor>;
-
 public:
   using executor_type = Executor;
 
   template <typename NextLayer>
-  upcall(const Handler& h, NextLayer& next) : executor_(next.get_executor()) {
-    const own_type own = asio::get_associated_executor(h, executor_);
-    if constexpr (std::is_same_v<own_type, Executor>)
-      if (own == executor_)
-        return;
-    work_.emplace(own);
-  }
+  upcall(const Handler& h, NextLayer& next)
+      : executor_(next.get_executor()), other_(h, executor_) {}
 
   const Executor& get_executor() const noexcept { return executor_; }
 
   template <typename... Args>
   void operator()(Handler&& handler, Args&&... args) {
-    if (!work_) {
+    if (!other_.any()) {
       std::move(handler)(std::forward<Args>(args)...);
       return;
     }
     asio::dispatch(
-        work_->get_executor(),
+        other_.get(),
         asio::prepend(std::move(handler), std::decay_t<Args>(args)...));
   }
 
 private:
   Executor executor_;
-  std::optional<executor_work<own_type>> work_;
+  other_executor<Handler, Executor> other_;
 };
 
 // The handler of an operation on the next layer: keeps the stream's books, and

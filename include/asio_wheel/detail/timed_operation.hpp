@@ -12,8 +12,8 @@
 #include <asio_wheel/detail/alarm.hpp>
 #include <asio_wheel/detail/config.hpp>
 #include <asio_wheel/detail/deadline_core.hpp>
-#include <asio_wheel/detail/executor_work.hpp>
 #include <asio_wheel/detail/native_executor.hpp>
+#include <asio_wheel/detail/other_executor.hpp>
 #include <asio_wheel/detail/recycling.hpp>
 #include <asio_wheel/detail/shard.hpp>
 #include <asio_wheel/detail/start_wait.hpp>
@@ -52,46 +52,6 @@ namespace detail {
 
 // ---------------------------------------------------------------------------
 // What to do with a handler
-
-// Whether two executors, of whatever types, are known to be the same.
-template <typename A, typename B>
-bool same_executor(const A& a, const B& b) noexcept {
-  if constexpr (std::is_same_v<A, B>)
-    return a == b;
-  else if constexpr (std::is_convertible_v<const A&, B>)
-    return B(a) == b;
-  else if constexpr (std::is_convertible_v<const B&, A>)
-    return a == A(b);
-  else
-    return false;
-}
-
-// A handler's executor if it is another than the operation's, with work on it;
-// otherwise the handler is called where the operation completes.
-template <typename Handler, typename Executor,
-          bool HasOwn = has_own_executor<Handler>>
-class other_executor {
-public:
-  other_executor(const Handler&, const Executor&) noexcept {}
-  static constexpr bool any() noexcept { return false; }
-};
-
-template <typename Handler, typename Executor>
-class other_executor<Handler, Executor, true> {
-  using own_type = asio::associated_executor_t<Handler, Executor>;
-
-public:
-  other_executor(const Handler& h, const Executor& ex) {
-    const own_type own = asio::get_associated_executor(h, ex);
-    if (!same_executor(own, ex))
-      work_.emplace(own);
-  }
-  bool any() const noexcept { return work_.has_value(); }
-  const auto& get() const noexcept { return work_->get_executor(); }
-
-private:
-  std::optional<executor_work<own_type>> work_;
-};
 
 // Post on any executor: also on one that can only be asked, not required, never
 // to call in place (any_completion_executor).
