@@ -68,7 +68,7 @@ look() {
   have openssl || missing+=("openssl")
   find_openssl || missing+=("the headers of OpenSSL")
   if have g++; then
-    read -r boost_version boost_file < <(find_boost; echo 0)
+    read -r boost_version boost_file < <(find_boost || true; echo 0)
   fi
   if ((boost_version == 0)); then
     missing+=("Boost $(dotted $needed_boost) or newer")

@@ -6,8 +6,8 @@
 # file LICENSE_1_0.txt or copy at https://www.boost.org/LICENSE_1_0.txt)
 #
 # Builds asio_wheel as its users do and runs a program with it: installed,
-# static and shared, and as a part of the user's own build. Everything goes
-# under build/install.
+# static and shared, and as a part of the user's own build; and asks for what
+# tools/setup.sh says where there is nothing. Everything goes under build/install.
 
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
@@ -49,6 +49,26 @@ installed() {
   consume "$name" find_package "-DCMAKE_PREFIX_PATH=$prefix"
 }
 
+# A machine with a compiler that finds no header, and neither Boost nor apt.
+bare_machine() {
+  local bin=$work/bare/bin tool output
+  rm -rf "$bin"
+  mkdir -p "$bin"
+  for tool in bash awk dirname env; do
+    ln -s "$(command -v "$tool")" "$bin/$tool"
+  done
+  printf '#!/bin/sh\nexit 1\n' >"$bin/g++"
+  chmod +x "$bin/g++"
+  if output=$(PATH=$bin tools/setup.sh 2>&1); then
+    echo "setup on a bare machine: no failure"
+    exit 1
+  fi
+  echo "setup on a bare machine: $output"
+  [[ $output == *"Boost 1.81 or newer"*"no apt-get here"* ]]
+  passed=$((passed + 1))
+}
+
+bare_machine
 installed static OFF
 installed shared ON
 consume add_subdirectory add_subdirectory
