@@ -9,6 +9,7 @@
 #define ASIO_WHEEL_BEAST_HPP
 
 #include <asio_wheel/detail/config.hpp>
+#include <asio_wheel/rate_limited_stream.hpp>
 #include <asio_wheel/timeout_stream.hpp>
 
 #include <boost/asio/buffer.hpp>
@@ -24,8 +25,9 @@
 #include <memory>
 #include <utility>
 
-// What Boost.Beast wants to be told about a timeout_stream. To be included
-// where one lies under a beast::websocket::stream; Beast's HTTP needs nothing.
+// What Boost.Beast wants to be told about a timeout_stream and about a
+// rate_limited_stream. To be included where one lies under a
+// beast::websocket::stream; Beast's HTTP needs nothing.
 // Not part of asio_wheel.hpp, since it includes Beast.
 
 namespace asio_wheel {
@@ -110,6 +112,32 @@ void async_teardown(boost::beast::role_type role,
     async_teardown(role, stream.next_layer(),
                    std::forward<TeardownHandler>(handler));
   }
+}
+
+/// For beast::close_socket().
+template <typename NextLayer>
+void beast_close_socket(rate_limited_stream<NextLayer>& stream) {
+  boost::beast::close_socket(stream.next_layer());
+}
+
+/// The end of a WebSocket over a rate_limited_stream, blocking.
+/** That of the next layer: what is read there and dropped costs no tokens. */
+template <typename NextLayer>
+void teardown(boost::beast::role_type role,
+              rate_limited_stream<NextLayer>& stream, error_code& ec) {
+  using boost::beast::websocket::teardown;
+  teardown(role, stream.next_layer(), ec);
+}
+
+/// The end of a WebSocket over a rate_limited_stream.
+/** That of the next layer: what is read there and dropped costs no tokens. */
+template <typename NextLayer, typename TeardownHandler>
+void async_teardown(boost::beast::role_type role,
+                    rate_limited_stream<NextLayer>& stream,
+                    TeardownHandler&& handler) {
+  using boost::beast::websocket::async_teardown;
+  async_teardown(role, stream.next_layer(),
+                 std::forward<TeardownHandler>(handler));
 }
 
 } // namespace ASIO_WHEEL_ABI

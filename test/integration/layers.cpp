@@ -8,6 +8,8 @@
 #include <asio_wheel/timeout_stream.hpp>
 
 #include <asio_wheel/beast.hpp>
+#include <asio_wheel/rate_limited_stream.hpp>
+#include <asio_wheel/rate_limiter.hpp>
 
 #include <test/manual_context.hpp>
 
@@ -63,6 +65,8 @@ using stream = asio_wheel::timeout_stream<tcp::socket>;
 using tls_stream = ssl::stream<stream>;
 using ws_stream = websocket::stream<stream>;
 using wss_stream = websocket::stream<tls_stream>;
+using limited_stream = asio_wheel::rate_limited_stream<stream>;
+using limited_ws_stream = websocket::stream<limited_stream>;
 
 // To Beast it is what a socket is.
 static_assert(beast::is_async_read_stream<stream>::value);
@@ -134,12 +138,15 @@ struct fixture : test::manual_context {
     BOOST_TEST((r.ec == asio_wheel::condition::timeout));
   }
 
-  // As above, where the kernel has to be asked how much the peer took.
-  void check_ends_soon_after(duration d, const result& r, error_code e) {
+  // As above, where bytes still move, for as long as the kernel takes them,
+  // which is a matter of real time.
+  void check_ends_when_nothing_moves(duration d, const result& r,
+                                     error_code e) {
     const auto start = now();
-    for (; !r.done && now() - start < 2 * d; advance(1ms))
-      poll();
-    BOOST_TEST(r.done);
+    run_until([&] {
+      advance(1ms);
+      return r.done;
+    });
     BOOST_TEST(r.ec == e);
     BOOST_TEST((now() - start >= d));
   }
@@ -251,9 +258,27 @@ struct ws_fixture : fixture {
   }
 };
 
+struct limited_ws_fixture : fixture {
+  limited_ws_stream server{std::move(near)};
+  ws_stream client{std::move(far)};
+
+  void handshake() {
+    const auto limiter = std::make_shared<asio_wheel::rate_limiter>(
+        server.get_executor(), 1e6, 8 * mebibyte);
+    server.next_layer().read_limiter(limiter);
+    server.next_layer().write_limiter(limiter);
+    result s, c;
+    server.async_accept(into{s});
+    client.async_handshake("localhost", "/", into{c});
+    run_until([&] { return s.done && c.done; });
+    BOOST_TEST_REQUIRE(!s.ec);
+    BOOST_TEST_REQUIRE(!c.ec);
+  }
+};
+
 // A whole message each way, over a WebSocket whose handshake is done.
-template <typename WebSocket>
-void exchange_messages(fixture& f, WebSocket& server, WebSocket& client) {
+template <typename WebSocket, typename Client>
+void exchange_messages(fixture& f, WebSocket& server, Client& client) {
   for (const std::size_t size : {std::size_t(0), std::size_t(1), mebibyte}) {
     const std::string sent = random_bytes(size);
     beast::flat_buffer at_server, at_client;
@@ -367,7 +392,7 @@ BOOST_FIXTURE_TEST_CASE(tls_write_to_a_peer_that_does_not_read_ends,
   const std::string data = random_bytes(32 * mebibyte);
   result r;
   asio::async_write(server, asio::buffer(data), into{r});
-  check_ends_soon_after(5s, r, error::write_timeout);
+  check_ends_when_nothing_moves(5s, r, error::write_timeout);
 }
 
 BOOST_FIXTURE_TEST_CASE(tls_shutdown_with_a_silent_peer_ends, tls_fixture) {
@@ -436,7 +461,7 @@ BOOST_FIXTURE_TEST_CASE(websocket_write_to_a_peer_that_does_not_read_ends,
   server.binary(true);
   result r;
   server.async_write(asio::buffer(data), into{r});
-  check_ends_soon_after(5s, r, error::write_timeout);
+  check_ends_when_nothing_moves(5s, r, error::write_timeout);
 }
 
 // https://github.com/boostorg/beast/issues/2716
@@ -533,6 +558,53 @@ BOOST_FIXTURE_TEST_CASE(websocket_teardown_with_a_peer_that_stays_ends,
   check_ends_after(5s, r, error::read_timeout);
 }
 
+BOOST_FIXTURE_TEST_CASE(websocket_over_a_limited_stream_closes_at_both_ends,
+                        limited_ws_fixture) {
+  handshake();
+  exchange_messages(*this, server, client);
+  beast::flat_buffer at_client;
+  result read, closed;
+  client.async_read(at_client, into{read});
+  server.async_close(websocket::close_code::normal, into{closed});
+  run_until([&] { return read.done && closed.done; });
+  BOOST_TEST((read.ec == websocket::error::closed));
+  BOOST_TEST(!closed.ec);
+  BOOST_TEST(!server.next_layer().next_layer().socket().is_open());
+}
+
+BOOST_FIXTURE_TEST_CASE(
+    websocket_teardown_over_a_limited_stream_is_bounded_by_its_next_layer,
+    limited_ws_fixture) {
+  handshake();
+  auto& bounded = server.next_layer().next_layer();
+  bounded.timeouts(only(&stream_timeouts::read, 5s));
+  result r;
+  server.async_close(websocket::close_code::normal, into{r});
+  poll();
+  // The peer agrees, with a close frame, but leaves the connection open.
+  asio::write(client.next_layer().socket(),
+              asio::buffer("\x88\x80\x00\x00\x00\x00", 6));
+  const auto before = bounded.bytes_read();
+  run_until([&] { return bounded.bytes_read() != before; });
+  check_ends_after(5s, r, error::read_timeout);
+}
+
+BOOST_FIXTURE_TEST_CASE(limited_streams_are_torn_down_and_closed_blocking,
+                        fixture) {
+  limited_stream server(std::move(near));
+  far.shutdown(tcp::socket::shutdown_send);
+  error_code ec = error::wheel_stopped;
+  teardown(beast::role_type::server, server, ec);
+  BOOST_TEST(!ec);
+  char c;
+  far.read_some(asio::buffer(&c, 1), ec);
+  BOOST_TEST(ec == asio::error::eof);
+
+  limited_stream other{tcp::socket(server.get_executor(), tcp::v4())};
+  beast::close_socket(other);
+  BOOST_TEST(!other.lowest_layer().is_open());
+}
+
 // HTTP
 
 BOOST_FIXTURE_TEST_CASE(http_carries_every_byte, fixture) {
@@ -587,7 +659,7 @@ BOOST_FIXTURE_TEST_CASE(http_write_to_a_peer_that_does_not_read_ends, fixture) {
   response.prepare_payload();
   result r;
   http::async_write(server, response, into{r});
-  check_ends_soon_after(5s, r, error::write_timeout);
+  check_ends_when_nothing_moves(5s, r, error::write_timeout);
 }
 
 // Asio's composed operations
