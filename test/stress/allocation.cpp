@@ -9,7 +9,8 @@
 
 #include <asio_wheel/watchdog.hpp>
 
-#include <boost/asio/bind_allocator.hpp>
+#include <test/failing_new.hpp>
+
 #include <boost/asio/bind_cancellation_slot.hpp>
 #include <boost/asio/bind_executor.hpp>
 #include <boost/asio/cancellation_signal.hpp>
@@ -22,7 +23,6 @@
 
 #include <chrono>
 #include <cstddef>
-#include <cstdlib>
 #include <memory>
 #include <new>
 #include <optional>
@@ -32,92 +32,13 @@
 
 namespace {
 
-// Counts allocations; fails the one `fail_at` allocations from now.
-std::size_t allocations = 0;
-std::size_t live = 0;
-std::size_t fail_at = ~std::size_t{0};
-
-void* counted_new(std::size_t size) noexcept {
-  ++allocations;
-  if (fail_at != ~std::size_t{0} && fail_at-- == 0)
-    return nullptr;
-  void* const p = std::malloc(size != 0 ? size : 1);
-  if (p)
-    ++live;
-  return p;
-}
-
-} // namespace
-
-void* operator new(std::size_t size) {
-  if (void* const p = counted_new(size))
-    return p;
-  throw std::bad_alloc();
-}
-void* operator new(std::size_t size, const std::nothrow_t&) noexcept {
-  return counted_new(size);
-}
-void* operator new(std::size_t size, std::align_val_t) {
-  if (void* const p = counted_new(size)) // malloc aligns for all that is here
-    return p;
-  throw std::bad_alloc();
-}
-void operator delete(void* p) noexcept {
-  if (p)
-    --live;
-  std::free(p);
-}
-void operator delete(void* p, std::size_t) noexcept {
-  operator delete(p);
-}
-void operator delete(void* p, std::align_val_t) noexcept {
-  operator delete(p);
-}
-void operator delete(void* p, std::size_t, std::align_val_t) noexcept {
-  operator delete(p);
-}
-
-namespace {
-
 namespace asio = boost::asio;
 using namespace std::chrono_literals;
 
-// Operator new, and nothing that Asio would replace by its recycling memory,
-// which comes from std::aligned_alloc.
-template <typename T> struct plain_allocator {
-  using value_type = T;
-  plain_allocator() = default;
-  template <typename U> plain_allocator(const plain_allocator<U>&) noexcept {}
-  T* allocate(std::size_t n) {
-    return static_cast<T*>(::operator new(n * sizeof(T)));
-  }
-  void deallocate(T* p, std::size_t) noexcept { ::operator delete(p); }
-  template <typename U>
-  bool operator==(const plain_allocator<U>&) const noexcept {
-    return true;
-  }
-  template <typename U>
-  bool operator!=(const plain_allocator<U>&) const noexcept {
-    return false;
-  }
-};
-template <> struct plain_allocator<void> {
-  using value_type = void;
-  plain_allocator() = default;
-  template <typename U> plain_allocator(const plain_allocator<U>&) noexcept {}
-  template <typename U>
-  bool operator==(const plain_allocator<U>&) const noexcept {
-    return true;
-  }
-  template <typename U>
-  bool operator!=(const plain_allocator<U>&) const noexcept {
-    return false;
-  }
-};
-
-template <typename Handler> auto with_new(Handler h) {
-  return asio::bind_allocator(plain_allocator<void>(), std::move(h));
-}
+using test::allocations;
+using test::fail_at;
+using test::live;
+using test::with_new;
 
 using asio_wheel::manual_clock;
 using asio_wheel::wheel_timer;
@@ -128,9 +49,7 @@ struct results {
   int aborted = 0;
   int other = 0;
   void count(error_code ec) {
-    ++(!ec                                              ? fired
-       : ec == asio::error::operation_aborted ? aborted
-                                              : other);
+    ++(!ec ? fired : ec == asio::error::operation_aborted ? aborted : other);
   }
 };
 
@@ -163,7 +82,8 @@ struct fixture {
 };
 
 // Fails each allocation of starting a wait in turn, until it needs no more.
-template <typename Start> void each_failure_leaves_the_timer_as_it_was(Start start) {
+template <typename Start>
+void each_failure_leaves_the_timer_as_it_was(Start start) {
   bool succeeded = false;
   for (std::size_t n = 0; !succeeded && n != 50; ++n) {
     BOOST_TEST_CONTEXT("allocation " << n << " fails") {
@@ -223,9 +143,8 @@ BOOST_AUTO_TEST_CASE(no_memory_for_a_handler_with_a_slot) {
   asio::cancellation_signal signal;
   each_failure_leaves_the_timer_as_it_was(
       [&](fixture&, wheel_timer& t, results& r) {
-        t.async_wait(
-            asio::bind_cancellation_slot(signal.slot(),
-                                         with_new(shared{&r, owned})));
+        t.async_wait(asio::bind_cancellation_slot(signal.slot(),
+                                                  with_new(shared{&r, owned})));
       });
   BOOST_TEST(owned.use_count() == 1);
   signal.emit(asio::cancellation_type::all); // must not reach anything
@@ -233,10 +152,10 @@ BOOST_AUTO_TEST_CASE(no_memory_for_a_handler_with_a_slot) {
 
 BOOST_AUTO_TEST_CASE(no_memory_for_a_handler_on_a_strand) {
   const auto owned = std::make_shared<int>(1);
-  each_failure_leaves_the_timer_as_it_was(
-      [&](fixture& f, wheel_timer& t, results& r) {
-        t.async_wait(asio::bind_executor(f.strand, with_new(shared{&r, owned})));
-      });
+  each_failure_leaves_the_timer_as_it_was([&](fixture& f, wheel_timer& t,
+                                              results& r) {
+    t.async_wait(asio::bind_executor(f.strand, with_new(shared{&r, owned})));
+  });
   BOOST_TEST(owned.use_count() == 1);
 }
 
