@@ -101,7 +101,7 @@ inline namespace ASIO_WHEEL_ABI {
  *     {.time_limit = 5min, .attempt_timeout = 10s}, use_awaitable);
  *
  * // A coroutine, from its beginning each time:
- * auto [e, attempts, reply] = co_await async_retry(
+ * auto [e, made, reply] = co_await async_retry(
  *     [&] { return co_spawn(executor, request(server), asio::deferred); },
  *     backoff::constant(1s), {.max_attempts = 3}, as_tuple(use_awaitable));
  * @endcode

@@ -79,8 +79,8 @@ inline namespace ASIO_WHEEL_ABI {
  * options.time_to_live = 20min;
  * options.expire_after = asio_wheel::expire_after::access;
  * options.max_size = 100'000;
- * options.on_expire = [&](const std::string& id, session&& s,
- *                         asio_wheel::expiry_reason) { log_out(id, s); };
+ * options.on_expire = [&](const std::string& key, session&& s,
+ *                         asio_wheel::expiry_reason) { log_out(key, s); };
  * asio_wheel::expiring_map<std::string, session> sessions(io, options);
  *
  * sessions.insert_or_assign(id, session{user});
