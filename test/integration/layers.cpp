@@ -244,8 +244,9 @@ struct tls_fixture : fixture {
   }
 };
 
-struct ws_fixture : fixture {
-  ws_stream server{std::move(near)};
+// A WebSocket at each end.
+template <typename Server> struct ws_fixture_of : fixture {
+  Server server{std::move(near)};
   ws_stream client{std::move(far)};
 
   void handshake() {
@@ -256,23 +257,27 @@ struct ws_fixture : fixture {
     BOOST_TEST_REQUIRE(!s.ec);
     BOOST_TEST_REQUIRE(!c.ec);
   }
+
+  // The server closes, the peer agrees with a close frame, but leaves the
+  // connection open.
+  void close_with_a_peer_that_stays(result& r, const stream& under_server) {
+    server.async_close(websocket::close_code::normal, into{r});
+    poll();
+    asio::write(client.next_layer().socket(),
+                asio::buffer("\x88\x80\x00\x00\x00\x00", 6));
+    const auto before = under_server.bytes_read();
+    run_until([&] { return under_server.bytes_read() != before; });
+  }
 };
 
-struct limited_ws_fixture : fixture {
-  limited_ws_stream server{std::move(near)};
-  ws_stream client{std::move(far)};
+using ws_fixture = ws_fixture_of<ws_stream>;
 
-  void handshake() {
+struct limited_ws_fixture : ws_fixture_of<limited_ws_stream> {
+  limited_ws_fixture() {
     const auto limiter = std::make_shared<asio_wheel::rate_limiter>(
         server.get_executor(), 1e6, 8 * mebibyte);
     server.next_layer().read_limiter(limiter);
     server.next_layer().write_limiter(limiter);
-    result s, c;
-    server.async_accept(into{s});
-    client.async_handshake("localhost", "/", into{c});
-    run_until([&] { return s.done && c.done; });
-    BOOST_TEST_REQUIRE(!s.ec);
-    BOOST_TEST_REQUIRE(!c.ec);
   }
 };
 
@@ -548,13 +553,7 @@ BOOST_FIXTURE_TEST_CASE(websocket_teardown_with_a_peer_that_stays_ends,
   handshake();
   server.next_layer().timeouts(only(&stream_timeouts::read, 5s));
   result r;
-  server.async_close(websocket::close_code::normal, into{r});
-  poll();
-  // The peer agrees, with a close frame, but leaves the connection open.
-  asio::write(client.next_layer().socket(),
-              asio::buffer("\x88\x80\x00\x00\x00\x00", 6));
-  const auto before = server.next_layer().bytes_read();
-  run_until([&] { return server.next_layer().bytes_read() != before; });
+  close_with_a_peer_that_stays(r, server.next_layer());
   check_ends_after(5s, r, error::read_timeout);
 }
 
@@ -567,7 +566,7 @@ BOOST_FIXTURE_TEST_CASE(websocket_over_a_limited_stream_closes_at_both_ends,
   client.async_read(at_client, into{read});
   server.async_close(websocket::close_code::normal, into{closed});
   run_until([&] { return read.done && closed.done; });
-  BOOST_TEST((read.ec == websocket::error::closed));
+  BOOST_TEST(read.ec == error_code(websocket::error::closed));
   BOOST_TEST(!closed.ec);
   BOOST_TEST(!server.next_layer().next_layer().socket().is_open());
 }
@@ -579,13 +578,7 @@ BOOST_FIXTURE_TEST_CASE(
   auto& bounded = server.next_layer().next_layer();
   bounded.timeouts(only(&stream_timeouts::read, 5s));
   result r;
-  server.async_close(websocket::close_code::normal, into{r});
-  poll();
-  // The peer agrees, with a close frame, but leaves the connection open.
-  asio::write(client.next_layer().socket(),
-              asio::buffer("\x88\x80\x00\x00\x00\x00", 6));
-  const auto before = bounded.bytes_read();
-  run_until([&] { return bounded.bytes_read() != before; });
+  close_with_a_peer_that_stays(r, bounded);
   check_ends_after(5s, r, error::read_timeout);
 }
 

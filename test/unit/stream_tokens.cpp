@@ -7,6 +7,7 @@
 
 #include <asio_wheel/timeout_stream.hpp>
 
+#include <test/failing_new.hpp>
 #include <test/local_pair.hpp>
 #include <test/manual_context.hpp>
 #include <test/memory_stream.hpp>
@@ -31,11 +32,9 @@
 #include <array>
 #include <chrono>
 #include <cstddef>
-#include <cstdlib>
 #include <exception>
 #include <future>
 #include <memory>
-#include <new>
 #include <string>
 #include <tuple>
 #include <type_traits>
@@ -46,28 +45,13 @@
 // wheel_service::async_drain(); and what they allocate.
 
 namespace {
-std::size_t allocations = 0;
-}
-
-void* operator new(std::size_t size, const std::nothrow_t&) noexcept {
-  ++allocations;
-  return std::malloc(size != 0 ? size : 1);
-}
-void* operator new(std::size_t size) {
-  if (void* const p = operator new(size, std::nothrow))
-    return p;
-  throw std::bad_alloc();
-}
-void operator delete(void* p) noexcept { std::free(p); }
-void operator delete(void* p, std::size_t) noexcept { std::free(p); }
-
-namespace {
 
 namespace asio = boost::asio;
 using namespace std::chrono_literals;
 using asio_wheel::error_code;
 using asio_wheel::stream_timeouts;
 using boost::system::system_error;
+using test::allocations;
 using test::local_pair;
 using test::manual_context;
 using test::memory_stream;
@@ -514,30 +498,6 @@ BOOST_AUTO_TEST_CASE(as_default_on_a_stream) {
 
 namespace {
 
-// Operator new, and nothing that Asio would replace by its recycling memory.
-template <typename T> struct plain_allocator {
-  using value_type = T;
-  plain_allocator() = default;
-  template <typename U> plain_allocator(const plain_allocator<U>&) noexcept {}
-  T* allocate(std::size_t n) {
-    return static_cast<T*>(::operator new(n * sizeof(T)));
-  }
-  void deallocate(T* p, std::size_t) noexcept { ::operator delete(p); }
-  template <typename U>
-  bool operator==(const plain_allocator<U>&) const noexcept {
-    return true;
-  }
-};
-template <> struct plain_allocator<void> {
-  using value_type = void;
-  plain_allocator() = default;
-  template <typename U> plain_allocator(const plain_allocator<U>&) noexcept {}
-  template <typename U>
-  bool operator==(const plain_allocator<U>&) const noexcept {
-    return true;
-  }
-};
-
 // How often a stream allocates for a thousand writes and reads, once warm.
 template <typename Stream, typename Bind>
 std::size_t allocations_of(manual_context& c, Stream& s, tcp::socket& theirs,
@@ -589,7 +549,7 @@ BOOST_AUTO_TEST_CASE(nothing_is_allocated_beyond_what_the_socket_does) {
   };
   const auto as_it_is = [](auto handler) { return handler; };
   const auto plain = [](auto handler) {
-    return asio::bind_allocator(plain_allocator<void>(), std::move(handler));
+    return test::with_new(std::move(handler));
   };
   BOOST_TEST(counts(as_it_is, false, false) == 0u);
   BOOST_TEST(counts(as_it_is, true, false) == 0u);

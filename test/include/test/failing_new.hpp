@@ -15,6 +15,10 @@
 #include <new>
 #include <utility>
 
+#ifdef __GLIBC__
+#include <malloc.h>
+#endif
+
 // Replaces operator new: to be included in one source of a program.
 
 namespace test {
@@ -34,6 +38,17 @@ inline void* counted_new(std::size_t size) noexcept {
   return p;
 }
 
+// How many bytes are in use that malloc() gave, to whomever; always 0 where it
+// cannot be asked, as under a sanitizer.
+inline std::size_t bytes_in_use() noexcept {
+#if defined(__GLIBC__) && __GLIBC_PREREQ(2, 33)
+  const auto info = mallinfo2();
+  return info.uordblks + info.hblkhd;
+#else
+  return 0;
+#endif
+}
+
 } // namespace test
 
 void* operator new(std::size_t size) {
@@ -45,8 +60,8 @@ void* operator new(std::size_t size, const std::nothrow_t&) noexcept {
   return test::counted_new(size);
 }
 void* operator new(std::size_t size, std::align_val_t) {
-  if (void* const p =
-          test::counted_new(size)) // malloc aligns for all that is here
+  // malloc aligns for all that is here.
+  if (void* const p = test::counted_new(size))
     return p;
   throw std::bad_alloc();
 }
