@@ -23,10 +23,11 @@
 
 namespace test {
 
-// Counts allocations; fails the one `fail_at` allocations from now.
-inline std::size_t allocations = 0;
-inline std::size_t live = 0;
-inline std::size_t fail_at = ~std::size_t{0};
+// Counts this thread's allocations; fails the one `fail_at` allocations from
+// now. (`live` is off by what another thread frees.)
+inline thread_local std::size_t allocations = 0;
+inline thread_local std::size_t live = 0;
+inline thread_local std::size_t fail_at = ~std::size_t{0};
 
 inline void* counted_new(std::size_t size) noexcept {
   ++allocations;
