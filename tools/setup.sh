@@ -10,8 +10,10 @@
 # among the examples OpenSSL and curl. Does nothing when all is there. Without
 # apt, or without the right to use it, says what is missing and exits with 1.
 #
-#   tools/setup.sh         what the tests, the examples and the bench need
-#   tools/setup.sh --ci    also what .ci/run needs: clang, b2 and wrk
+#   tools/setup.sh          what the tests, the examples and the bench need
+#   tools/setup.sh --bench  also what bench/run.sh and bench/plot make use of:
+#                           libuv, libevent, libev, wrk, gnuplot, Python 3
+#   tools/setup.sh --ci     also what .ci/run needs: those, clang and b2
 #
 # A Boost of your own: set BOOST_ROOT, which CMake goes by as well.
 
@@ -22,11 +24,13 @@ boost_libraries=(unit_test_framework program_options json) # to link with
 boost_packages=(test program-options json)                 # libboost-X1.81-dev
 
 ci=no
-case "${1-}" in
+bench=no
+case "$*" in
 '') ;;
---ci) ci=yes ;;
+--bench) bench=yes ;;
+--ci) ci=yes bench=yes ;;
 *)
-  echo "usage: tools/setup.sh [--ci]" >&2
+  echo "usage: tools/setup.sh [--bench | --ci]" >&2
   exit 2
   ;;
 esac
@@ -43,10 +47,8 @@ find_boost() {
                /^ *[0-9]+ *$/ { print $1 + 0, file }'
 }
 
-# Whether the compiler finds OpenSSL.
-find_openssl() {
-  echo '#include <openssl/ssl.h>' | g++ -E -x c++ - >/dev/null 2>&1
-}
+# Whether the compiler finds a header.
+find_header() { echo "#include <$1>" | g++ -E -x c++ - >/dev/null 2>&1; }
 
 # 108100 as packages have it: 1.81
 dotted() { echo "$(($1 / 100000)).$(($1 / 100 % 1000))"; }
@@ -66,7 +68,7 @@ look() {
   have ninja || missing+=("Ninja")
   have curl || missing+=("curl")
   have openssl || missing+=("openssl")
-  find_openssl || missing+=("the headers of OpenSSL")
+  find_header openssl/ssl.h || missing+=("the headers of OpenSSL")
   if have g++; then
     read -r boost_version boost_file < <(find_boost || true; echo 0)
   fi
@@ -83,10 +85,17 @@ look() {
         missing+=("Boost's library $library, version $(dotted "$boost_version")")
     done
   fi
+  if [[ $bench == yes ]]; then
+    find_header uv.h || missing+=("libuv and its headers")
+    find_header event2/event.h || missing+=("libevent and its headers")
+    find_header ev.h || missing+=("libev and its headers")
+    have wrk || missing+=("wrk")
+    have gnuplot || missing+=("gnuplot")
+    have python3 || missing+=("Python 3")
+  fi
   if [[ $ci == yes ]]; then
     have clang++ || missing+=("clang++")
     have b2 || missing+=("Boost's b2")
-    have wrk || missing+=("wrk")
   fi
 }
 
@@ -131,17 +140,24 @@ choose_packages() {
   have ninja || echo ninja-build
   have curl || echo curl
   have openssl || echo openssl
-  find_openssl || echo libssl-dev
+  find_header openssl/ssl.h || echo libssl-dev
   if ((boost_version < needed_boost)); then
     echo "libboost$1-dev"
   fi
   for library in "${boost_packages[@]}"; do
     echo "libboost-${library}$1-dev"
   done
+  if [[ $bench == yes ]]; then
+    find_header uv.h || echo libuv1-dev
+    find_header event2/event.h || echo libevent-dev
+    find_header ev.h || echo libev-dev
+    have wrk || echo wrk
+    have gnuplot || echo gnuplot-nox
+    have python3 || echo python3
+  fi
   if [[ $ci == yes ]]; then
     have clang++ || echo clang
     have b2 || echo "libboost$1-tools-dev"
-    have wrk || echo wrk
   fi
 }
 
