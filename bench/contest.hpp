@@ -51,12 +51,20 @@ public:
   template <typename Contestant, typename... Args>
   void add(std::string who, std::optional<target> wanted,
            std::optional<target> wanted_fenced, const Args&... args) {
+    add(std::move(who), wanted, wanted_fenced,
+        [&args...]() -> std::unique_ptr<contestant> {
+          return std::make_unique<Contestant>(args...);
+        });
+  }
+
+  /// One that is made elsewhere.
+  void add(std::string who, std::optional<target> wanted,
+           std::optional<target> wanted_fenced,
+           std::function<std::unique_ptr<contestant>()> make) {
     entries_.push_back({std::move(who),
                         wanted,
                         wanted_fenced,
-                        [&args...]() -> std::unique_ptr<contestant> {
-                          return std::make_unique<Contestant>(args...);
-                        },
+                        std::move(make),
                         nullptr,
                         {},
                         {}});

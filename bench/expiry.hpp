@@ -11,7 +11,7 @@
 #include "contest.hpp"
 #include "machine.hpp"
 #include "plan.hpp"
-#include "timer_set.hpp"
+#include "settings.hpp"
 
 #include <algorithm>
 #include <chrono>
@@ -37,8 +37,8 @@ public:
   double run(Timers& timers, After after) const {
     const double start = cpu_nanoseconds();
     for (std::size_t i = 1; i <= steps_; ++i) {
-      timers.library().set_on(step_);
-      timers.context().poll();
+      timers.set_on(step_);
+      timers.poll();
       after(i);
     }
     return cpu_nanoseconds() - start;
@@ -50,8 +50,7 @@ private:
 };
 
 /// All timers expire in the course of the time lapse; their handlers run.
-template <typename Library, typename Executor, typename Handlers>
-class expiring final : public contestant {
+template <typename Timers> class expiring final : public contestant {
 public:
   expiring(const settings& s, std::size_t size, const plan& p,
            const time_lapse& lapse)
@@ -81,13 +80,13 @@ public:
   void prepare() override {
     for (const auto& step : plan_.steps())
       timers_.start(step.index, step.delay());
-    timers_.context().poll();
+    timers_.poll();
   }
 
   double run(bool) override {
-    const auto before = timers_.counts().fired;
+    const auto before = timers_.fired();
     return lapse_.run(timers_, [&](std::size_t step) {
-      const auto fired = timers_.counts().fired - before;
+      const auto fired = timers_.fired() - before;
       early_ += fired > may_[step];
       late_ += fired < must_[step];
     });
@@ -97,13 +96,11 @@ public:
     if (early_ != 0 || late_ != 0)
       return std::to_string(early_) + " times handlers had run too early, " +
              std::to_string(late_) + " times more than a tick too late";
-    if (timers_.counts().aborted != 0)
-      return "handlers were told of a cancellation";
     return timers_.verify();
   }
 
 private:
-  timer_set<Library, Executor, Handlers> timers_;
+  Timers timers_;
   const plan& plan_;
   const time_lapse& lapse_;
   std::vector<std::uint64_t> may_, must_;

@@ -10,7 +10,7 @@
 
 #include "machine.hpp"
 #include "plan.hpp"
-#include "timer_set.hpp"
+#include "settings.hpp"
 
 #include <chrono>
 #include <cstddef>
@@ -20,24 +20,22 @@ namespace bench {
 
 /// Bytes per timer with a pending wait, all told: the timer itself in its
 /// vector, the operation, and its share of what the service holds.
-template <typename Library, typename Executor, typename Handlers>
+template <typename Timers>
 double footprint_of_timers(const settings& s, std::size_t size,
                            const plan& first) {
   const auto before = heap_in_use();
-  const auto timers =
-      std::make_unique<timer_set<Library, Executor, Handlers>>(s, size);
+  const auto timers = std::make_unique<Timers>(s, size);
   for (const auto& step : first.steps())
     timers->start(step.index, step.delay());
   return static_cast<double>(heap_in_use() - before) /
          static_cast<double>(size);
 }
 
-template <typename Executor>
+template <typename Dogs>
 double footprint_of_watchdogs(const settings& s, std::size_t size,
                               std::chrono::nanoseconds period) {
   const auto before = heap_in_use();
-  const auto dogs =
-      std::make_unique<watchdog_set<wheel_timers, Executor>>(s, size);
+  const auto dogs = std::make_unique<Dogs>(s, size);
   for (std::size_t i = 0; i < size; ++i)
     dogs->start(i, period, {});
   return static_cast<double>(heap_in_use() - before) /

@@ -28,6 +28,7 @@
 #include "random_access.hpp"
 #include "report.hpp"
 #include "settings.hpp"
+#include "timer_set.hpp"
 
 #include <boost/asio/any_io_executor.hpp>
 #include <boost/program_options.hpp>
@@ -47,9 +48,11 @@ using namespace std::chrono_literals;
 
 namespace {
 
-using executor = asio::any_io_executor;
+template <typename Library>
+using timers = timer_set<Library, asio::any_io_executor, pointer_handlers>;
 
 struct cancel {
+  static constexpr bool ends_waits = true;
   template <typename Timers> static void apply(Timers& t, const plan::step& s) {
     t.cancel(s.index);
   }
@@ -112,8 +115,7 @@ public:
     const auto first = make_plan(size, size, in_order, 10s, 30s);
 
     const auto bytes =
-        footprint_of_timers<wheel_timers, executor, pointer_handlers>(
-            settings_, size, first);
+        footprint_of_timers<timers<wheel_timers>>(settings_, size, first);
     const auto lines =
         static_cast<std::size_t>(bytes * static_cast<double>(size) / 64 + 1);
     const auto any_line = [&](std::size_t n) {
@@ -124,10 +126,8 @@ public:
       const auto p = make_plan(size, size, in_order, 1s, 60s);
       const auto a = any_line(size);
       contest c("add", size, size, runs, true);
-      c.add<adding<asio_timers, executor, pointer_handlers>>(
-          steady, {}, {}, settings_, size, p);
-      c.add<adding<wheel_timers, executor, pointer_handlers>>(
-          ours, {}, {}, settings_, size, p);
+      c.add<adding<timers<asio_timers>>>(steady, {}, {}, settings_, size, p);
+      c.add<adding<timers<wheel_timers>>>(ours, {}, {}, settings_, size, p);
       c.add<array_access>(array, {}, {}, lines, a);
       c.hold(settings_, report_);
     }
@@ -135,7 +135,7 @@ public:
       const auto p = make_plan(size, size, plan::order::shuffled, 0s, 0s);
       const auto a = any_line(size);
       contest c("cancel", size, size, runs, true);
-      change<cancel, cancel>(c, size, first, p);
+      change<cancel>(c, size, first, p);
       c.add<array_access>(array, {}, {}, lines, a);
       c.hold(settings_, report_);
     }
@@ -143,7 +143,7 @@ public:
       const auto p = make_plan(size, operations, plan::order::random, 30s, 30s);
       const auto a = any_line(operations);
       contest c("refresh", size, operations, 1, true);
-      change<expire_and_wait_anew, rearm>(c, size, first, p);
+      change<refresh>(c, size, first, p);
       c.add<array_access>(array, {}, {}, lines, a);
       c.hold(settings_, report_);
     }
@@ -155,9 +155,9 @@ public:
           std::max<std::size_t>(1, 10'000'000 / size));
       const time_lapse lapse(60s + settings_.wheel.tick + step, step);
       contest c("expire", size, size, runs, false);
-      c.add<expiring<asio_timers_on_set_clock, executor, pointer_handlers>>(
+      c.add<expiring<timers<asio_timers_on_set_clock>>>(
           steady, {}, {}, settings_, size, p, lapse);
-      c.add<expiring<wheel_timers_on_set_clock, executor, pointer_handlers>>(
+      c.add<expiring<timers<wheel_timers_on_set_clock>>>(
           ours, {}, {}, settings_, size, p, lapse);
       c.add<array_access>(array, {}, {}, lines, a);
       c.hold(settings_, report_);
@@ -175,13 +175,13 @@ private:
     return plan(size, operations, order, least, most, settings_.seed++);
   }
 
-  template <typename Theirs, typename Ours>
+  template <typename Operation>
   void change(contest& c, const std::size_t& size, const plan& first,
               const plan& p) {
-    c.add<changing<asio_timers, executor, pointer_handlers, Theirs>>(
-        steady, {}, {}, settings_, size, first, p);
-    c.add<changing<wheel_timers, executor, pointer_handlers, Ours>>(
-        ours, {}, {}, settings_, size, first, p);
+    c.add<changing<timers<asio_timers>, Operation>>(steady, {}, {}, settings_,
+                                                    size, first, p);
+    c.add<changing<timers<wheel_timers>, Operation>>(ours, {}, {}, settings_,
+                                                     size, first, p);
   }
 
   settings settings_;

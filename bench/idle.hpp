@@ -9,7 +9,7 @@
 #define ASIO_WHEEL_BENCH_IDLE_HPP
 
 #include "machine.hpp"
-#include "timer_set.hpp"
+#include "settings.hpp"
 
 #include <boost/asio/steady_timer.hpp>
 
@@ -25,17 +25,17 @@ struct idle_result {
 };
 
 /// Timers that are far from due, and a thread that has nothing else to do.
-template <typename Library, typename Executor>
+template <typename Timers>
 idle_result idle(const settings& s, std::size_t size,
                  std::chrono::nanoseconds expiry) {
-  timer_set<Library, Executor, pointer_handlers> timers(s, size);
+  Timers timers(s, size);
   for (std::size_t i = 0; i < size; ++i)
     timers.start(i, expiry);
   auto& io = timers.context();
   io.poll();
 
   // Not run_for(), which wakes up once a second.
-  asio::steady_timer end(io, s.idle);
+  boost::asio::steady_timer end(io, s.idle);
   end.async_wait([&](const boost::system::error_code&) { io.stop(); });
   const long sleeps_before = sleeps();
   const double cpu_before = cpu_nanoseconds();

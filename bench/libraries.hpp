@@ -21,7 +21,8 @@
 #include <chrono>
 
 // The two sides, behind one interface: a class that prepares a context, a
-// template that names the timer, and for virtual time set_on().
+// template that names the timer, whether that has rearm_after(), and for
+// virtual time set_on().
 
 namespace bench {
 
@@ -34,6 +35,7 @@ public:
   template <typename Executor>
   using timer =
       asio::basic_waitable_timer<clock, asio::wait_traits<clock>, Executor>;
+  static constexpr bool can_rearm = false;
 
   asio_timers(asio::io_context&, const settings&) {}
 };
@@ -74,6 +76,7 @@ public:
   };
   template <typename Executor>
   using timer = asio::basic_waitable_timer<settable_clock, no_wait, Executor>;
+  static constexpr bool can_rearm = false;
 
   asio_timers_on_set_clock(asio::io_context&, const settings&) {}
 
@@ -85,6 +88,7 @@ class wheel_timers {
 public:
   template <typename Executor>
   using timer = asio_wheel::basic_wheel_timer<Executor>;
+  static constexpr bool can_rearm = true;
 
   wheel_timers(asio::io_context& io, const settings& s) {
     asio_wheel::make_wheel(io, s.wheel);
@@ -96,6 +100,7 @@ class wheel_timers_on_set_clock {
 public:
   template <typename Executor>
   using timer = asio_wheel::basic_wheel_timer<Executor>;
+  static constexpr bool can_rearm = true;
 
   wheel_timers_on_set_clock(asio::io_context& io, const settings& s) {
     auto options = s.wheel;

@@ -11,7 +11,7 @@
 #include "contest.hpp"
 #include "expiry.hpp"
 #include "plan.hpp"
-#include "timer_set.hpp"
+#include "settings.hpp"
 
 #include <chrono>
 #include <cstddef>
@@ -24,7 +24,7 @@
 namespace bench {
 
 /// A timer that was rearmed is linked anew when its former expiry comes.
-template <typename Executor> class passing_rearmed final : public contestant {
+template <typename Timers> class passing_rearmed final : public contestant {
 public:
   /// @param lapse Passes the expiries of @c first, and ends before those of
   /// @c then.
@@ -37,8 +37,8 @@ public:
     for (const auto& step : first_.steps())
       timers_.start(step.index, step.delay());
     for (const auto& step : then_.steps())
-      timers_.rearm(step.index, step.delay());
-    timers_.context().poll();
+      timers_.refresh(step.index, step.delay());
+    timers_.poll();
   }
 
   double run(bool) override {
@@ -46,18 +46,17 @@ public:
   }
 
   std::string verify() override {
-    return timers_.counts().fired != 0 ? "handlers ran too early"
-                                       : timers_.verify();
+    return timers_.fired() != 0 ? "handlers ran too early" : timers_.verify();
   }
 
 private:
-  timer_set<wheel_timers_on_set_clock, Executor, pointer_handlers> timers_;
+  Timers timers_;
   const plan &first_, &then_;
   const time_lapse& lapse_;
 };
 
 /// A watchdog looks, and finds that it was kicked.
-template <typename Executor> class checking_kicked final : public contestant {
+template <typename Dogs> class checking_kicked final : public contestant {
 public:
   /**
    * @param order The order in which the watchdogs are started.
@@ -95,7 +94,7 @@ private:
   const plan& order_;
   const time_lapse& lapse_;
   std::chrono::nanoseconds period_, slack_;
-  std::optional<watchdog_set<wheel_timers_on_set_clock, Executor>> dogs_;
+  std::optional<Dogs> dogs_;
 };
 
 } // namespace bench

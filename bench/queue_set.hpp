@@ -40,8 +40,8 @@ class hand_made_queue {
 public:
   explicit hand_made_queue(const settings& s) : library_(io_, s) {}
 
-  asio::io_context& context() noexcept { return io_; }
-  library_type& library() noexcept { return library_; }
+  void poll() { io_.poll(); }
+  void set_on(std::chrono::nanoseconds d) { library_.set_on(d); }
   std::uint64_t popped() const noexcept { return popped_; }
 
   void push(std::int64_t value, std::chrono::nanoseconds delay) {
@@ -92,8 +92,8 @@ class wheel_queue {
 public:
   explicit wheel_queue(const settings& s) : library_(io_, s) { pop(); }
 
-  asio::io_context& context() noexcept { return io_; }
-  wheel_timers_on_set_clock& library() noexcept { return library_; }
+  void poll() { io_.poll(); }
+  void set_on(std::chrono::nanoseconds d) { library_.set_on(d); }
   std::uint64_t popped() const noexcept { return popped_; }
 
   void push(std::int64_t value, std::chrono::nanoseconds delay) {

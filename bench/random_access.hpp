@@ -11,26 +11,24 @@
 #include "contest.hpp"
 #include "machine.hpp"
 #include "plan.hpp"
-#include "timer_set.hpp"
-
-#include <boost/asio/io_context.hpp>
-#include <boost/asio/steady_timer.hpp>
+#include "settings.hpp"
 
 #include <chrono>
 #include <cstddef>
+#include <cstdint>
 #include <string>
 
 // Workloads that do one thing to one timer after another.
 
 namespace bench {
 
-/// Go through a plan; now and then the context gets its turn, as in a server.
+/// Go through a plan; now and then the loop gets its turn, as in a server.
 /**
  * So handlers of aborted waits run, and their cost is in the figure, as is that
  * of a poll that finds nothing to do.
  */
-template <bool Fenced, typename Operation>
-double timed(asio::io_context& io, const plan& p, std::size_t poll_every,
+template <bool Fenced, typename Timers, typename Operation>
+double timed(Timers& timers, const plan& p, std::size_t poll_every,
              Operation operation) {
   const double start = cpu_nanoseconds();
   std::size_t until_poll = poll_every;
@@ -40,49 +38,22 @@ double timed(asio::io_context& io, const plan& p, std::size_t poll_every,
     operation(step);
     if (--until_poll == 0) {
       until_poll = poll_every;
-      io.poll();
+      timers.poll();
     }
   }
-  io.poll();
+  timers.poll();
   return cpu_nanoseconds() - start;
 }
 
-template <typename Operation>
-double timed(bool fenced, asio::io_context& io, const plan& p,
-             std::size_t poll_every, Operation operation) {
-  return fenced ? timed<true>(io, p, poll_every, operation)
-                : timed<false>(io, p, poll_every, operation);
+template <typename Timers, typename Operation>
+double timed(bool fenced, Timers& timers, const plan& p, std::size_t poll_every,
+             Operation operation) {
+  return fenced ? timed<true>(timers, p, poll_every, operation)
+                : timed<false>(timers, p, poll_every, operation);
 }
 
-/// Nothing: what the loop itself takes, its polls included.
-class bare_loop final : public contestant {
-public:
-  bare_loop(const settings& s, const plan& p)
-      : plan_(p), poll_every_(s.poll_every) {
-    // With a timer pending a poll asks the kernel, as it does for the others.
-    timer_.async_wait([](const boost::system::error_code&) {});
-  }
-
-  void prepare() override {}
-
-  double run(bool fenced) override {
-    return timed(fenced, io_, plan_, poll_every_, [](const plan::step& step) {
-      __asm__ __volatile__("" : : "r"(step.index), "r"(step.microseconds));
-    });
-  }
-
-  std::string verify() override { return {}; }
-
-private:
-  asio::io_context io_{1};
-  asio::steady_timer timer_{io_, std::chrono::hours(1)};
-  const plan& plan_;
-  std::size_t poll_every_;
-};
-
 /// Timers that exist get an expiry and a wait.
-template <typename Library, typename Executor, typename Handlers>
-class adding final : public contestant {
+template <typename Timers> class adding final : public contestant {
 public:
   adding(const settings& s, std::size_t size, const plan& p)
       : timers_(s, size), plan_(p), poll_every_(s.poll_every) {}
@@ -90,42 +61,46 @@ public:
   void prepare() override { timers_.cancel_all(); }
 
   double run(bool fenced) override {
-    return timed(
-        fenced, timers_.context(), plan_, poll_every_,
-        [&](const plan::step& s) { timers_.start(s.index, s.delay()); });
+    const auto fired = timers_.fired();
+    const double t =
+        timed(fenced, timers_, plan_, poll_every_,
+              [&](const plan::step& s) { timers_.start(s.index, s.delay()); });
+    wrong_ += timers_.pending() + (timers_.fired() - fired) != timers_.size();
+    return t;
   }
 
-  std::string verify() override { return timers_.verify(); }
+  std::string verify() override {
+    if (wrong_ != 0)
+      return std::to_string(wrong_) + " times not each wait was pending or had "
+                                      "ended";
+    return timers_.verify();
+  }
 
 private:
-  timer_set<Library, Executor, Handlers> timers_;
+  Timers timers_;
   const plan& plan_;
   std::size_t poll_every_;
+  std::uint64_t wrong_ = 0;
 };
 
 /// What is done to a timer with a pending wait.
 struct cancel_and_add {
+  static constexpr bool ends_waits = false;
   template <typename Timers> static void apply(Timers& t, const plan::step& s) {
     t.cancel(s.index);
     t.start(s.index, s.delay());
   }
 };
 
-struct expire_and_wait_anew {
+struct refresh {
+  static constexpr bool ends_waits = false;
   template <typename Timers> static void apply(Timers& t, const plan::step& s) {
-    t.start(s.index, s.delay());
-  }
-};
-
-struct rearm {
-  template <typename Timers> static void apply(Timers& t, const plan::step& s) {
-    t.rearm(s.index, s.delay());
+    t.refresh(s.index, s.delay());
   }
 };
 
 /// All timers have a pending wait; each operation changes one timer's.
-template <typename Library, typename Executor, typename Handlers,
-          typename Operation>
+template <typename Timers, typename Operation>
 class changing final : public contestant {
 public:
   /// @param first The waits that are pending at the start.
@@ -134,36 +109,46 @@ public:
       : timers_(s, size), first_(first), plan_(p), poll_every_(s.poll_every) {
     if (s.aged) {
       prepare();
-      const plan churn(size, 2 * size, plan::order::random,
-                       std::chrono::seconds(10), std::chrono::seconds(30),
-                       s.seed);
-      timed<false>(
-          timers_.context(), churn, poll_every_,
-          [&](const plan::step& t) { timers_.start(t.index, t.delay()); });
+      start_all(plan(size, 2 * size, plan::order::random,
+                     std::chrono::seconds(10), std::chrono::seconds(30),
+                     s.seed));
     }
   }
 
-  void prepare() override {
-    timed<false>(
-        timers_.context(), first_, poll_every_,
-        [&](const plan::step& s) { timers_.start(s.index, s.delay()); });
-  }
+  void prepare() override { start_all(first_); }
 
   double run(bool fenced) override {
-    return timed(fenced, timers_.context(), plan_, poll_every_,
-                 [&](const plan::step& s) { Operation::apply(timers_, s); });
+    const auto fired = timers_.fired();
+    const double t =
+        timed(fenced, timers_, plan_, poll_every_,
+              [&](const plan::step& s) { Operation::apply(timers_, s); });
+    // One that fired may have been started again.
+    if (!Operation::ends_waits)
+      lost_ += timers_.pending() + (timers_.fired() - fired) < timers_.size();
+    return t;
   }
 
-  std::string verify() override { return timers_.verify(); }
+  std::string verify() override {
+    if (lost_ != 0)
+      return std::to_string(lost_) + " times waits had got lost";
+    return timers_.verify();
+  }
 
 private:
-  timer_set<Library, Executor, Handlers> timers_;
+  void start_all(const plan& p) {
+    timed<false>(timers_, p, poll_every_, [&](const plan::step& s) {
+      timers_.start(s.index, s.delay());
+    });
+  }
+
+  Timers timers_;
   const plan &first_, &plan_;
   std::size_t poll_every_;
+  std::uint64_t lost_ = 0;
 };
 
 /// Each operation kicks a watchdog.
-template <typename Executor> class kicking final : public contestant {
+template <typename Dogs> class kicking final : public contestant {
 public:
   kicking(const settings& s, std::size_t size, const plan& p,
           std::chrono::nanoseconds period, std::chrono::nanoseconds slack)
@@ -175,14 +160,14 @@ public:
   void prepare() override { dogs_.kick_all(); }
 
   double run(bool fenced) override {
-    return timed(fenced, dogs_.context(), plan_, poll_every_,
+    return timed(fenced, dogs_, plan_, poll_every_,
                  [&](const plan::step& s) { dogs_.kick(s.index); });
   }
 
   std::string verify() override { return dogs_.verify(); }
 
 private:
-  watchdog_set<wheel_timers, Executor> dogs_;
+  Dogs dogs_;
   const plan& plan_;
   std::size_t poll_every_;
 };

@@ -81,11 +81,10 @@ public:
   void prepare() override {}
 
   double run(bool fenced) override {
-    return timed(fenced, tasks_.context(), plan_, poll_every_,
-                 [&](const plan::step& s) {
-                   tasks_.cancel(s.index);
-                   tasks_.start(s.index, s.delay());
-                 });
+    return timed(fenced, tasks_, plan_, poll_every_, [&](const plan::step& s) {
+      tasks_.cancel(s.index);
+      tasks_.start(s.index, s.delay());
+    });
   }
 
   std::string verify() override { return tasks_.verify(); }
@@ -105,7 +104,7 @@ public:
 
   void prepare() override {
     tasks_.start_all(plan_);
-    tasks_.context().poll();
+    tasks_.poll();
   }
 
   double run(bool) override {

@@ -35,7 +35,8 @@ public:
   explicit task_context(const settings& s) : library_(io_, s) {}
 
   asio::io_context& context() noexcept { return io_; }
-  Library& library() noexcept { return library_; }
+  void poll() { io_.poll(); }
+  void set_on(std::chrono::nanoseconds d) { library_.set_on(d); }
   std::uint64_t ran() const noexcept { return ran_; }
 
 protected:
@@ -91,7 +92,7 @@ public:
     for (auto& t : tasks_)
       if (t)
         cancelled_ += t->cancel();
-    this->context().poll();
+    this->poll();
     for (auto& t : tasks_)
       t.reset();
   }
@@ -126,7 +127,7 @@ public:
   void cancel_all() {
     for (auto& t : tasks_)
       cancelled_ += t.cancel();
-    this->context().poll();
+    this->poll();
     for (auto& t : tasks_)
       t = {};
   }

@@ -40,8 +40,18 @@ public:
 
   std::size_t size() const noexcept { return timers_.size(); }
   asio::io_context& context() noexcept { return io_; }
-  Library& library() noexcept { return library_; }
-  const tally& counts() const noexcept { return handlers_.counts(); }
+  void poll() { io_.poll(); }
+  void set_on(std::chrono::nanoseconds d) { library_.set_on(d); }
+
+  /// How many waits have ended because their time had come.
+  std::uint64_t fired() const noexcept { return handlers_.counts().fired; }
+
+  /// How many waits have not ended; call poll() before, to end those that were
+  /// cancelled.
+  std::size_t pending() const noexcept {
+    const auto& c = handlers_.counts();
+    return static_cast<std::size_t>(started_ - c.fired - c.aborted);
+  }
 
   /// Abort what is pending on a timer, and wait for a new expiry.
   void start(std::size_t i, std::chrono::nanoseconds delay) {
@@ -54,21 +64,25 @@ public:
   void cancel(std::size_t i) { cancelled_ += timers_[i].cancel(); }
 
   /// Put a pending wait off.
-  void rearm(std::size_t i, std::chrono::nanoseconds delay) {
-    moved_ += timers_[i].rearm_after(delay);
-    ++to_move_;
+  void refresh(std::size_t i, std::chrono::nanoseconds delay) {
+    if constexpr (Library::can_rearm) {
+      moved_ += timers_[i].rearm_after(delay);
+      ++to_move_;
+    } else {
+      start(i, delay);
+    }
   }
 
   void cancel_all() {
     for (std::size_t i = 0; i < size(); ++i)
       cancel(i);
-    io_.poll();
+    poll();
   }
 
   /// Cancel what is left and see that each wait has ended once, and how.
   std::string verify() {
     cancel_all();
-    const auto& c = counts();
+    const auto& c = handlers_.counts();
     if (c.other != 0)
       return std::to_string(c.other) + " handlers got an unknown error";
     if (c.aborted != cancelled_)
@@ -109,15 +123,15 @@ public:
   }
 
   std::size_t size() const noexcept { return dogs_.size(); }
-  asio::io_context& context() noexcept { return io_; }
-  Library& library() noexcept { return library_; }
+  void poll() { io_.poll(); }
+  void set_on(std::chrono::nanoseconds d) { library_.set_on(d); }
 
   void kick(std::size_t i) noexcept { dogs_[i]->kick(); }
 
   void kick_all() {
     for (auto& d : dogs_)
       d->kick();
-    io_.poll();
+    poll();
   }
 
   /// Cancel all and see that none had gone off.
@@ -125,7 +139,7 @@ public:
     std::size_t cancelled = 0;
     for (auto& d : dogs_)
       cancelled += d->cancel();
-    io_.poll();
+    poll();
     const auto& c = handlers_.counts();
     if (cancelled != size() || c.aborted != size() || c.fired != 0 ||
         c.other != 0)

@@ -30,9 +30,11 @@
 #include "random_access.hpp"
 #include "report.hpp"
 #include "settings.hpp"
+#include "timer_set.hpp"
 
 #include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/io_context.hpp>
+#include <boost/asio/steady_timer.hpp>
 #include <boost/program_options.hpp>
 
 #include <algorithm>
@@ -70,6 +72,32 @@ std::optional<target> times_faster_when_few(std::size_t size) {
   return {};
 }
 
+/// Nothing: what the loop itself takes, its polls included.
+class bare_loop final : public contestant {
+public:
+  bare_loop(const settings& s, const plan& p)
+      : plan_(p), poll_every_(s.poll_every) {
+    // With a timer pending a poll asks the kernel, as it does for the others.
+    timer_.async_wait([](const boost::system::error_code&) {});
+  }
+
+  void prepare() override {}
+
+  double run(bool fenced) override {
+    return timed(fenced, io_, plan_, poll_every_, [](const plan::step& step) {
+      __asm__ __volatile__("" : : "r"(step.index), "r"(step.microseconds));
+    });
+  }
+
+  std::string verify() override { return {}; }
+
+private:
+  asio::io_context io_{1};
+  asio::steady_timer timer_{io_, std::chrono::hours(1)};
+  const plan& plan_;
+  std::size_t poll_every_;
+};
+
 template <typename Executor> class suite {
 public:
   suite(const settings& s, report& r) : settings_(s), report_(r) {}
@@ -102,6 +130,10 @@ public:
   }
 
 private:
+  template <typename Library, typename Handlers = pointer_handlers>
+  using timers = timer_set<Library, Executor, Handlers>;
+  template <typename Library> using watchdogs = watchdog_set<Library, Executor>;
+
   plan make_plan(std::size_t size, std::size_t operations, plan::order order,
                  std::chrono::microseconds least,
                  std::chrono::microseconds most) {
@@ -119,11 +151,11 @@ private:
   void add(const char* name, std::size_t size, std::size_t runs) {
     const auto p = make_plan(size, size, plan::order::sequential, 1s, 60s);
     contest c(name, size, size, runs, true);
-    c.add<adding<asio_timers, Executor, Handlers>>(steady, {}, {}, settings_,
-                                                   size, p);
-    c.add<adding<wheel_timers, Executor, Handlers>>(ours, times_faster(size, 2),
-                                                    times_faster_when_few(size),
-                                                    settings_, size, p);
+    c.add<adding<timers<asio_timers, Handlers>>>(steady, {}, {}, settings_,
+                                                 size, p);
+    c.add<adding<timers<wheel_timers, Handlers>>>(ours, times_faster(size, 2),
+                                                  times_faster_when_few(size),
+                                                  settings_, size, p);
     c.hold(settings_, report_);
   }
 
@@ -152,9 +184,9 @@ private:
   void change(const char* name, std::size_t size, std::size_t operations,
               const plan& first, const plan& p) {
     contest c(name, size, operations, 1, true);
-    c.add<changing<asio_timers, Executor, Handlers, Operation>>(
+    c.add<changing<timers<asio_timers, Handlers>, Operation>>(
         steady, {}, {}, settings_, size, first, p);
-    c.add<changing<wheel_timers, Executor, Handlers, Operation>>(
+    c.add<changing<timers<wheel_timers, Handlers>, Operation>>(
         ours, times_faster(size, 2.5), times_faster(size, 2.5), settings_, size,
         first, p);
     c.hold(settings_, report_);
@@ -167,10 +199,9 @@ private:
     const auto p = make_plan(size, operations, order, 30s, 30s);
     constexpr std::chrono::nanoseconds period = 60s, slack = 2s, none = 0s;
     const auto few = times_faster_when_few(size);
-    using theirs =
-        changing<asio_timers, Executor, pointer_handlers, expire_and_wait_anew>;
-    using rearmed = changing<wheel_timers, Executor, pointer_handlers, rearm>;
-    using kicked = kicking<Executor>;
+    using theirs = changing<timers<asio_timers>, bench::refresh>;
+    using rearmed = changing<timers<wheel_timers>, bench::refresh>;
+    using kicked = kicking<watchdogs<wheel_timers>>;
     contest c(name, size, operations, 1, true);
     c.add<theirs>(steady, {}, {}, settings_, size, first, p);
     c.add<rearmed>("rearm_after", times_faster(size, wanted_of_rearm), few,
@@ -204,9 +235,9 @@ private:
     const auto step = step_for(size);
     const time_lapse lapse(60s + settings_.wheel.tick + step, step);
     contest c(name, size, size, runs, false);
-    c.add<expiring<asio_timers_on_set_clock, Executor, Handlers>>(
+    c.add<expiring<timers<asio_timers_on_set_clock, Handlers>>>(
         steady, {}, {}, settings_, size, p, lapse);
-    c.add<expiring<wheel_timers_on_set_clock, Executor, Handlers>>(
+    c.add<expiring<timers<wheel_timers_on_set_clock, Handlers>>>(
         ours, times_faster(size, 2), {}, settings_, size, p, lapse);
     c.hold(settings_, report_);
   }
@@ -227,17 +258,17 @@ private:
     // Three workloads that have no counterpart.
     contest rearmed("put off by rearm_after, once per timeout", size, size,
                     runs, false);
-    rearmed.add<passing_rearmed<Executor>>(ours, {}, {}, settings_, size, first,
-                                           then, lapse);
+    rearmed.add<passing_rearmed<timers<wheel_timers_on_set_clock>>>(
+        ours, {}, {}, settings_, size, first, then, lapse);
     rearmed.hold(settings_, report_);
     contest kicked("put off by kick, once per period", size, size, runs, false);
-    kicked.add<checking_kicked<Executor>>(dog, {}, {}, settings_, size, order,
-                                          one_period, period, none);
+    kicked.add<checking_kicked<watchdogs<wheel_timers_on_set_clock>>>(
+        dog, {}, {}, settings_, size, order, one_period, period, none);
     kicked.hold(settings_, report_);
     contest marked("put off by kick with slack, once per slack", size, size,
                    runs, false);
-    marked.add<checking_kicked<Executor>>(dog, {}, {}, settings_, size, order,
-                                          one_slack, period, slack);
+    marked.add<checking_kicked<watchdogs<wheel_timers_on_set_clock>>>(
+        dog, {}, {}, settings_, size, order, one_slack, period, slack);
     marked.hold(settings_, report_);
   }
 
@@ -265,18 +296,21 @@ void measure_footprint(const settings& s, std::size_t size, double limit,
     r.add({workload, size, who, false, "bytes", {bytes}, t});
   };
   note(steady,
-       footprint_of_timers<asio_timers, Executor, pointer_handlers>(s, size,
-                                                                    first),
+       footprint_of_timers<timer_set<asio_timers, Executor, pointer_handlers>>(
+           s, size, first),
        {});
   note(ours,
-       footprint_of_timers<wheel_timers, Executor, pointer_handlers>(s, size,
-                                                                     first),
+       footprint_of_timers<timer_set<wheel_timers, Executor, pointer_handlers>>(
+           s, size, first),
        target{target::kind::at_most, limit});
   note("with shared_ptr",
-       footprint_of_timers<wheel_timers, Executor, shared_handlers>(s, size,
-                                                                    first),
+       footprint_of_timers<timer_set<wheel_timers, Executor, shared_handlers>>(
+           s, size, first),
        {});
-  note(dog, footprint_of_watchdogs<Executor>(s, size, 60s), {});
+  note(dog,
+       footprint_of_watchdogs<watchdog_set<wheel_timers, Executor>>(s, size,
+                                                                    60s),
+       {});
 }
 
 void measure_idle(const settings& s, report& r) {
@@ -286,8 +320,12 @@ void measure_idle(const settings& s, report& r) {
   if (!wanted(s, workload))
     return;
   std::cerr << workload << ", " << size << " timers\n";
-  const auto theirs = idle<asio_timers, asio::any_io_executor>(s, size, 60s);
-  const auto our = idle<wheel_timers, asio::any_io_executor>(s, size, 60s);
+  const auto theirs =
+      idle<timer_set<asio_timers, asio::any_io_executor, pointer_handlers>>(
+          s, size, 60s);
+  const auto our =
+      idle<timer_set<wheel_timers, asio::any_io_executor, pointer_handlers>>(
+          s, size, 60s);
   const auto note = [&](const char* who, const char* unit, double value,
                         std::optional<target> t) {
     r.add({workload, size, who, false, unit, {value}, t});
