@@ -56,7 +56,8 @@ public:
            const time_lapse& lapse)
       : timers_(s, size), plan_(p), lapse_(lapse) {
     // How many may have fired after each step, and how many must.
-    const auto tick = s.wheel.tick;
+    const auto tick = std::max<std::chrono::nanoseconds>(
+        s.wheel.tick, std::chrono::milliseconds(1));
     may_.resize(lapse.steps() + 1);
     must_.resize(lapse.steps() + 1);
     for (const auto& step : p.steps()) {

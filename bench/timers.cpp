@@ -31,6 +31,7 @@
 #include "report.hpp"
 #include "settings.hpp"
 #include "timer_set.hpp"
+#include "wheel_set.hpp"
 
 #include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/io_context.hpp>
@@ -54,22 +55,23 @@ namespace {
 
 constexpr auto steady = "steady_timer";
 constexpr auto ours = "wheel_timer";
+constexpr auto rearm = "rearm_after";
+constexpr auto bare = "timing_wheel";
 constexpr auto dog = "watchdog";
+constexpr auto kick = "kick";
+constexpr auto kick_slack = "kick, slack 2 s";
 
-/// At a million we want this; at ten thousand, where time is not cache misses,
-/// half as much again as Asio.
-std::optional<target> times_faster(std::size_t size, double at_a_million) {
+std::optional<target> at_a_million(std::size_t size, double times_faster) {
   if (size == 1'000'000)
-    return target{target::kind::times_faster, at_a_million};
-  if (size == 10'000)
-    return target{target::kind::times_faster, 1.5};
+    return target{target::kind::times_faster, times_faster};
   return {};
 }
 
-std::optional<target> times_faster_when_few(std::size_t size) {
-  if (size == 10'000)
-    return target{target::kind::times_faster, 1.5};
-  return {};
+/// Where time is not cache misses, twice as fast as Asio is what we want.
+std::optional<target> at_each_size(std::size_t size, double then) {
+  if (size == 10'000 || size == 100'000)
+    return target{target::kind::times_faster, 2};
+  return at_a_million(size, then);
 }
 
 /// Nothing: what the loop itself takes, its polls included.
@@ -109,23 +111,12 @@ public:
     const std::size_t runs = (settings_.operations + size - 1) / size;
 
     loop(size, operations);
-    add<pointer_handlers>("add", size, runs);
-    add<shared_handlers>("add, shared_ptr handler", size, runs);
-    cancel_and_add_random_delay<pointer_handlers>(
-        "cancel + add, new random delay", size, operations);
-    cancel_and_add_random_delay<shared_handlers>(
-        "cancel + add, new random delay, shared_ptr handler", size, operations);
-    cancel_and_add_one_delay<pointer_handlers>(
-        "cancel + add, one delay for all", size, operations);
-    cancel_and_add_one_delay<shared_handlers>(
-        "cancel + add, one delay for all, shared_ptr handler", size,
-        operations);
-    refresh("refresh, random timer", plan::order::random, size, operations, 5,
-            10);
-    refresh("refresh, next timer", plan::order::sequential, size, operations,
-            10, 30);
-    expire<pointer_handlers>("expire", size, runs);
-    expire<shared_handlers>("expire, shared_ptr handler", size, runs);
+    add(size, runs);
+    cancel_and_add_random_delay(size, operations);
+    cancel_and_add_one_delay(size, operations);
+    refresh_random(size, operations);
+    refresh_next(size, operations);
+    expire(size, runs);
     put_off(size, runs);
   }
 
@@ -147,24 +138,34 @@ private:
     c.hold(settings_, report_);
   }
 
-  template <typename Handlers>
-  void add(const char* name, std::size_t size, std::size_t runs) {
+  void add(std::size_t size, std::size_t runs) {
     const auto p = make_plan(size, size, plan::order::sequential, 1s, 60s);
-    contest c(name, size, size, runs, true);
-    c.add<adding<timers<asio_timers, Handlers>>>(steady, {}, {}, settings_,
-                                                 size, p);
-    c.add<adding<timers<wheel_timers, Handlers>>>(ours, times_faster(size, 2),
-                                                  times_faster_when_few(size),
-                                                  settings_, size, p);
+    contest c("add", size, size, runs, true);
+    c.add<adding<timers<asio_timers>>>(steady, {}, {}, settings_, size, p);
+    c.add<adding<timers<wheel_timers>>>(ours, at_each_size(size, 2.5), {},
+                                        settings_, size, p);
+    c.add<adding<wheel_set>>(bare, at_a_million(size, 15), {}, settings_, size,
+                             p);
     c.hold(settings_, report_);
+
+    contest shared("add, shared_ptr handler", size, size, runs, true);
+    shared.add<adding<timers<asio_timers, shared_handlers>>>(
+        steady, {}, {}, settings_, size, p);
+    shared.add<adding<timers<wheel_timers, shared_handlers>>>(
+        ours, {}, {}, settings_, size, p);
+    shared.hold(settings_, report_);
   }
 
-  template <typename Handlers>
-  void cancel_and_add_random_delay(const char* name, std::size_t size,
-                                   std::size_t operations) {
+  void cancel_and_add_random_delay(std::size_t size, std::size_t operations) {
     const auto first = make_plan(size, size, plan::order::sequential, 1s, 60s);
     const auto p = make_plan(size, operations, plan::order::random, 1s, 60s);
-    change<cancel_and_add, Handlers>(name, size, operations, first, p);
+    change("cancel + add, new random delay", size, operations, first, p);
+  }
+
+  void cancel_and_add_one_delay(std::size_t size, std::size_t operations) {
+    const auto first = started_before(size);
+    const auto p = make_plan(size, operations, plan::order::random, 30s, 30s);
+    change("cancel + add, one delay for all", size, operations, first, p);
   }
 
   // As if the timers had been started at any time of the last 20 s.
@@ -172,52 +173,76 @@ private:
     return make_plan(size, size, plan::order::sequential, 10s, 30s);
   }
 
-  template <typename Handlers>
-  void cancel_and_add_one_delay(const char* name, std::size_t size,
-                                std::size_t operations) {
-    const auto first = started_before(size);
-    const auto p = make_plan(size, operations, plan::order::random, 30s, 30s);
-    change<cancel_and_add, Handlers>(name, size, operations, first, p);
-  }
-
-  template <typename Operation, typename Handlers>
-  void change(const char* name, std::size_t size, std::size_t operations,
+  void change(const std::string& name, std::size_t size, std::size_t operations,
               const plan& first, const plan& p) {
     contest c(name, size, operations, 1, true);
-    c.add<changing<timers<asio_timers, Handlers>, Operation>>(
+    c.add<changing<timers<asio_timers>, cancel_and_add>>(
         steady, {}, {}, settings_, size, first, p);
-    c.add<changing<timers<wheel_timers, Handlers>, Operation>>(
-        ours, times_faster(size, 2.5), times_faster(size, 2.5), settings_, size,
+    c.add<changing<timers<wheel_timers>, cancel_and_add>>(
+        ours, at_each_size(size, 4), at_each_size(size, 4), settings_, size,
         first, p);
+    c.add<changing<wheel_set, cancel_and_add>>(bare, at_a_million(size, 20),
+                                               at_a_million(size, 5), settings_,
+                                               size, first, p);
     c.hold(settings_, report_);
+
+    contest shared(name + ", shared_ptr handler", size, operations, 1, true);
+    shared.add<changing<timers<asio_timers, shared_handlers>, cancel_and_add>>(
+        steady, {}, {}, settings_, size, first, p);
+    shared.add<changing<timers<wheel_timers, shared_handlers>, cancel_and_add>>(
+        ours, {}, {}, settings_, size, first, p);
+    shared.hold(settings_, report_);
   }
 
-  void refresh(const std::string& name, plan::order order, std::size_t size,
-               std::size_t operations, double wanted_of_rearm,
-               double wanted_of_sampling) {
-    const auto first = started_before(size);
-    const auto p = make_plan(size, operations, order, 30s, 30s);
-    constexpr std::chrono::nanoseconds period = 60s, slack = 2s, none = 0s;
-    const auto few = times_faster_when_few(size);
-    using theirs = changing<timers<asio_timers>, bench::refresh>;
-    using rearmed = changing<timers<wheel_timers>, bench::refresh>;
-    using kicked = kicking<watchdogs<wheel_timers>>;
-    contest c(name, size, operations, 1, true);
-    c.add<theirs>(steady, {}, {}, settings_, size, first, p);
-    c.add<rearmed>("rearm_after", times_faster(size, wanted_of_rearm), few,
-                   settings_, size, first, p);
-    c.add<kicked>("kick", times_faster(size, 10), few, settings_, size, p,
-                  period, none);
-    c.hold(settings_, report_);
+  using refreshing_asio = changing<timers<asio_timers>, refresh>;
+  using rearming = changing<timers<wheel_timers>, refresh>;
+  using kicking_dogs = kicking<watchdogs<wheel_timers>>;
+  using moving_entries = changing<wheel_set, refresh>;
+  static constexpr std::chrono::nanoseconds period = 60s, slack = 2s, none{};
 
-    // By itself: where there are watchdogs with a slack, the others' kick() has
-    // to look which kind it is for.
-    contest sampling(name + ", sampling", size, operations, 1, true);
-    sampling.add<theirs>(steady, {}, {}, settings_, size, first, p);
-    sampling.add<kicked>("kick, slack 2 s",
-                         times_faster(size, wanted_of_sampling), few, settings_,
-                         size, p, period, slack);
-    sampling.hold(settings_, report_);
+  void refresh_random(std::size_t size, std::size_t operations) {
+    const auto first = started_before(size);
+    const auto p = make_plan(size, operations, plan::order::random, 30s, 30s);
+    const std::string name = "refresh, random timer";
+    contest c(name, size, operations, 1, true);
+    c.add<refreshing_asio>(steady, {}, {}, settings_, size, first, p);
+    c.add<rearming>(rearm, at_each_size(size, 5), at_each_size(size, 6),
+                    settings_, size, first, p);
+    c.add<kicking_dogs>(kick, {}, at_a_million(size, 12), settings_, size, p,
+                        period, none);
+    c.add<moving_entries>(bare, {}, at_a_million(size, 6), settings_, size,
+                          first, p);
+    c.hold(settings_, report_);
+    refresh_sampling(name, {}, size, operations, first, p);
+  }
+
+  void refresh_next(std::size_t size, std::size_t operations) {
+    const auto first = started_before(size);
+    const auto p =
+        make_plan(size, operations, plan::order::sequential, 30s, 30s);
+    const std::string name = "refresh, next timer";
+    contest c(name, size, operations, 1, true);
+    c.add<refreshing_asio>(steady, {}, {}, settings_, size, first, p);
+    c.add<rearming>(rearm, at_each_size(size, 15), {}, settings_, size, first,
+                    p);
+    c.add<kicking_dogs>(kick, at_a_million(size, 15), {}, settings_, size, p,
+                        period, none);
+    c.add<moving_entries>(bare, at_a_million(size, 100), {}, settings_, size,
+                          first, p);
+    c.hold(settings_, report_);
+    refresh_sampling(name, at_a_million(size, 30), size, operations, first, p);
+  }
+
+  // By itself: where there are watchdogs with a slack, the others' kick() has
+  // to look which kind it is for.
+  void refresh_sampling(const std::string& name, std::optional<target> wanted,
+                        std::size_t size, std::size_t operations,
+                        const plan& first, const plan& p) {
+    contest c(name + ", sampling", size, operations, 1, true);
+    c.add<refreshing_asio>(steady, {}, {}, settings_, size, first, p);
+    c.add<kicking_dogs>(kick_slack, wanted, {}, settings_, size, p, period,
+                        slack);
+    c.hold(settings_, report_);
   }
 
   // How far the clocks are set at a time: so far that handlers, and not steps,
@@ -229,21 +254,29 @@ private:
         std::max<std::size_t>(1, 10'000'000 / size));
   }
 
-  template <typename Handlers>
-  void expire(const char* name, std::size_t size, std::size_t runs) {
+  void expire(std::size_t size, std::size_t runs) {
     const auto p = make_plan(size, size, plan::order::sequential, 1ms, 60s);
     const auto step = step_for(size);
     const time_lapse lapse(60s + settings_.wheel.tick + step, step);
-    contest c(name, size, size, runs, false);
-    c.add<expiring<timers<asio_timers_on_set_clock, Handlers>>>(
-        steady, {}, {}, settings_, size, p, lapse);
-    c.add<expiring<timers<wheel_timers_on_set_clock, Handlers>>>(
-        ours, times_faster(size, 2), {}, settings_, size, p, lapse);
+    contest c("expire", size, size, runs, false);
+    c.add<expiring<timers<asio_timers_on_set_clock>>>(steady, {}, {}, settings_,
+                                                      size, p, lapse);
+    c.add<expiring<timers<wheel_timers_on_set_clock>>>(
+        ours, at_each_size(size, 4), {}, settings_, size, p, lapse);
+    c.add<expiring<wheel_set>>(bare, at_a_million(size, 4.5), {}, settings_,
+                               size, p, lapse);
     c.hold(settings_, report_);
+
+    contest shared("expire, shared_ptr handler", size, size, runs, false);
+    shared.add<expiring<timers<asio_timers_on_set_clock, shared_handlers>>>(
+        steady, {}, {}, settings_, size, p, lapse);
+    shared.add<expiring<timers<wheel_timers_on_set_clock, shared_handlers>>>(
+        ours, {}, {}, settings_, size, p, lapse);
+    shared.hold(settings_, report_);
   }
 
   void put_off(std::size_t size, std::size_t runs) {
-    constexpr std::chrono::nanoseconds period = 30s, slack = 2s, none = 0s;
+    constexpr std::chrono::nanoseconds put_off_by = 30s;
     const auto step = step_for(size);
     const auto first = started_before(size);
     const auto then = make_plan(size, size, plan::order::sequential, 40s, 60s);
@@ -251,7 +284,7 @@ private:
     const time_lapse lapse(31s, step);
     // A step less than the time from one check to the next: before a watchdog
     // that was kicked at the start goes off.
-    const time_lapse one_period(period - step, step);
+    const time_lapse one_period(put_off_by - step, step);
     const auto short_step = std::min<std::chrono::nanoseconds>(step, 20ms);
     const time_lapse one_slack(slack - short_step, short_step);
 
@@ -263,12 +296,12 @@ private:
     rearmed.hold(settings_, report_);
     contest kicked("put off by kick, once per period", size, size, runs, false);
     kicked.add<checking_kicked<watchdogs<wheel_timers_on_set_clock>>>(
-        dog, {}, {}, settings_, size, order, one_period, period, none);
+        dog, {}, {}, settings_, size, order, one_period, put_off_by, none);
     kicked.hold(settings_, report_);
     contest marked("put off by kick with slack, once per slack", size, size,
                    runs, false);
     marked.add<checking_kicked<watchdogs<wheel_timers_on_set_clock>>>(
-        dog, {}, {}, settings_, size, order, one_slack, period, slack);
+        dog, {}, {}, settings_, size, order, one_slack, put_off_by, slack);
     marked.hold(settings_, report_);
   }
 
@@ -311,6 +344,8 @@ void measure_footprint(const settings& s, std::size_t size, double limit,
        footprint_of_watchdogs<watchdog_set<wheel_timers, Executor>>(s, size,
                                                                     60s),
        {});
+  note(bare, footprint_of_timers<wheel_set>(s, size, first),
+       target{target::kind::at_most, 48});
 }
 
 void measure_idle(const settings& s, report& r) {
@@ -343,8 +378,8 @@ void measure(const settings& s, report& r) {
       suite<asio::any_io_executor>(s, r).at_size(size);
     else
       suite<asio::io_context::executor_type>(s, r).at_size(size);
-    measure_footprint<asio::any_io_executor>(s, size, 256, r);
-    measure_footprint<asio::io_context::executor_type>(s, size, 160, r);
+    measure_footprint<asio::any_io_executor>(s, size, 224, r);
+    measure_footprint<asio::io_context::executor_type>(s, size, 144, r);
   }
   measure_idle(s, r);
 }
