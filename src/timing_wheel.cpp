@@ -51,7 +51,7 @@ timing_wheel::geometry timing_wheel::shape() const noexcept {
 }
 
 bool timing_wheel::empty() const noexcept {
-  if (!work_.empty())
+  if (working())
     return false;
   for (std::size_t i = 0, n = words_ * (top_ + 1); i != n; ++i)
     if (occupied_[i] != 0)
@@ -115,7 +115,7 @@ timing_wheel::position timing_wheel::next_in(unsigned level) const noexcept {
 }
 
 timing_wheel::tick_type timing_wheel::next_tick() const noexcept {
-  if (!work_.empty())
+  if (working())
     return now_;
   // A finer level's entries all lie before a coarser level's next slot.
   for (unsigned level = 0; level <= top_; ++level) {
@@ -139,7 +139,8 @@ bool timing_wheel::enter_next(tick_type to) noexcept {
     // Not to where the slot begins but to its earliest entry, which has no way
     // down through the finer levels then.
     now_ = s.earliest < to ? s.earliest : to;
-    work_.splice(work_.end(), s);
+    for (unsigned i = 0; i != lanes; ++i)
+      work_[i].splice(work_[i].end(), s.lists[i]);
     s.earliest = never;
     bitmap(level)[p.index / 64] &= ~(std::uint64_t{1} << (p.index % 64));
     return true;
@@ -150,9 +151,10 @@ bool timing_wheel::enter_next(tick_type to) noexcept {
 }
 
 const char* timing_wheel::check() const noexcept {
-  for (const auto& e : work_)
-    if (e.deadline_ < e.registered_)
-      return "a deadline is not before the tick it is registered under";
+  for (const auto& list : work_)
+    for (const auto& e : list)
+      if (e.deadline_ < e.registered_)
+        return "a deadline is not before the tick it is registered under";
   for (unsigned level = 0; level <= top_; ++level) {
     for (std::size_t i = 0; i <= mask_; ++i) {
       const slot& s = level_begin(level)[i];
@@ -161,17 +163,19 @@ const char* timing_wheel::check() const noexcept {
         return "a slot's bit says whether the slot is occupied";
       if (s.empty() && s.earliest != never)
         return "an empty slot has no earliest tick";
-      for (const auto& e : s) {
-        if (e.registered_ <= now_)
-          return "what is linked lies ahead";
-        if (e.deadline_ < e.registered_)
-          return "a deadline is not before the tick it is registered under";
-        if (e.registered_ < s.earliest)
-          return "a slot's earliest tick is not after its entries'";
-        if (level_of(e.registered_) != level)
-          return "an entry is on the level of its distance";
-        if (digit(e.registered_, level) != i)
-          return "an entry is in the slot of its tick";
+      for (const auto& list : s.lists) {
+        for (const auto& e : list) {
+          if (e.registered_ <= now_)
+            return "what is linked lies ahead";
+          if (e.deadline_ < e.registered_)
+            return "a deadline is not before the tick it is registered under";
+          if (e.registered_ < s.earliest)
+            return "a slot's earliest tick is not after its entries'";
+          if (level_of(e.registered_) != level)
+            return "an entry is on the level of its distance";
+          if (digit(e.registered_, level) != i)
+            return "an entry is in the slot of its tick";
+        }
       }
     }
   }

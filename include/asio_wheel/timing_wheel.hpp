@@ -76,7 +76,7 @@ private:
  * each revolution that brings something due in its slot. next_tick(): a bitmap
  * scan per level; on the coarsest level up to the number of slots when all its
  * entries lie a whole revolution ahead, and advance() pays the same there for
- * each occupied slot. Memory: 24 bytes per slot and one bit, allocated by the
+ * each occupied slot. Memory: 72 bytes per slot and one bit, allocated by the
  * constructor; nothing else allocates.
  *
  * @par Example
@@ -211,10 +211,24 @@ private:
       boost::intrusive::list<timing_wheel_entry,
                              boost::intrusive::constant_time_size<false>>;
 
+  // A slot's entries are dealt out to several lists, which advance() walks in
+  // step, from both ends: to walk one list is to wait for one cache miss after
+  // the other, but the misses of several overlap.
+  static constexpr unsigned lanes = 4;
+  using lane_array = std::array<list_type, lanes>;
+
   // A slot knows a lower bound of the ticks its entries are registered under,
   // so that the wheel can sleep up to that tick and not just up to the time
   // the slot begins.
-  struct slot : list_type {
+  struct slot {
+    bool empty() const noexcept {
+      for (const auto& l : lists)
+        if (!l.empty())
+          return false;
+      return true;
+    }
+
+    lane_array lists;
     tick_type earliest = never;
   };
 
@@ -243,7 +257,8 @@ private:
   std::size_t find_from(unsigned level, std::size_t index) const noexcept;
   position next_in(unsigned level) const noexcept;
   bool enter_next(tick_type to) noexcept;
-  timing_wheel_entry& take_from_work() noexcept;
+  timing_wheel_entry* take_from_work() noexcept;
+  bool working() const noexcept;
 
   tick_type now_;
   unsigned bits_;
@@ -254,10 +269,11 @@ private:
   std::array<unsigned char, 64> level_of_bit_;
   std::unique_ptr<slot[]> slots_;
   std::unique_ptr<std::uint64_t[]> occupied_;
-  // The slot that advance() is at work on; not empty between calls only if it
-  // stopped at its budget.
-  list_type work_;
-  bool take_front_ = true;
+  // The lists of the slot that advance() is at work on; not empty between calls
+  // only if it stopped at its budget.
+  lane_array work_;
+  unsigned turn_ = 0;      // whose it is in take_from_work()
+  unsigned next_lane_ = 0; // where place() links the next entry
 };
 
 } // namespace ASIO_WHEEL_ABI

@@ -44,7 +44,7 @@ inline void timing_wheel::place(timing_wheel_entry& e,
   const std::size_t index = digit(tick, level);
   slot& s = level_begin(level)[index];
   e.registered_ = tick;
-  s.push_back(e);
+  s.lists[next_lane_++ % lanes].push_back(e);
   if (tick < s.earliest)
     s.earliest = tick;
   bitmap(level)[index / 64] |= std::uint64_t{1} << (index % 64);
@@ -78,17 +78,20 @@ inline void timing_wheel::erase(timing_wheel_entry& e) noexcept {
   auto before = it, after = it;
   --before;
   ++after;
-  work_.erase(it); // any list would do: the links are all that matters
+  work_[0].erase(it); // any list would do: the links are all that matters
   if (before != after)
     return;
   // The entry was alone, so both neighbours were the end of its list. If that
-  // list is a slot (and not the one advance() is at work on), it is free now.
+  // list is a slot's (and not one advance() is at work on), and the slot's
+  // other lists are empty, it is free now.
   const auto list = reinterpret_cast<std::uintptr_t>(
       &list_type::container_from_end_iterator(after));
   const auto offset = list - reinterpret_cast<std::uintptr_t>(slots_.get());
   if (offset >= ((std::size_t{top_} + 1) << bits_) * sizeof(slot))
     return;
   const std::size_t i = offset / sizeof(slot);
+  if (!slots_[i].empty())
+    return;
   const std::size_t index = i & mask_;
   bitmap(static_cast<unsigned>(i >> bits_))[index / 64] &=
       ~(std::uint64_t{1} << (index % 64));
@@ -108,50 +111,65 @@ inline void timing_wheel::replace(timing_wheel_entry& from,
   ASIO_WHEEL_ASSERT(!to.is_linked());
   if (from.is_linked()) {
     const auto it = list_type::s_iterator_to(from);
-    work_.insert(it, to); // any list would do, as in erase()
-    work_.erase(it);
+    work_[0].insert(it, to); // any list would do, as in erase()
+    work_[0].erase(it);
   }
   to.registered_ = from.registered_;
   to.deadline_ = from.deadline_;
   from.deadline_ = never;
 }
 
-// Entries are taken from both ends in turn: while one is dealt with, the line
-// of its neighbour and that of the other end are on their way from memory. A
-// list walked from one end would wait for one miss after the other.
-inline timing_wheel_entry& timing_wheel::take_from_work() noexcept {
-  take_front_ = !take_front_;
-  timing_wheel_entry& e = take_front_ ? work_.front() : work_.back();
-  if (take_front_)
-    work_.pop_front();
-  else
-    work_.pop_back();
-  return e;
+inline bool timing_wheel::working() const noexcept {
+  for (const auto& list : work_)
+    if (!list.empty())
+      return true;
+  return false;
+}
+
+// Null if nothing is left. The lists take turns, and so do the ends of a list:
+// taking an entry writes to its neighbour, whose line is on its way from memory
+// while it is the others' turn.
+inline timing_wheel_entry* timing_wheel::take_from_work() noexcept {
+  for (unsigned n = 0; n != lanes; ++n) {
+    const unsigned turn = turn_++ % (2 * lanes);
+    list_type& list = work_[turn % lanes];
+    if (list.empty())
+      continue;
+    const bool at_front = turn < lanes;
+    timing_wheel_entry& e = at_front ? list.front() : list.back();
+    if (at_front)
+      list.pop_front();
+    else
+      list.pop_back();
+    return &e;
+  }
+  return nullptr;
 }
 
 template <typename Sink>
 bool timing_wheel::advance(tick_type to, Sink&& sink, std::size_t budget) {
   do {
-    while (!work_.empty()) {
-      if (budget == 0)
-        return false;
+    while (timing_wheel_entry* const e = budget ? take_from_work() : nullptr) {
       --budget;
-      timing_wheel_entry& e = take_from_work();
-      if (e.deadline_ <= now_ || e.deadline_ == never)
-        sink(e);
+      if (e->deadline_ <= now_ || e->deadline_ == never)
+        sink(*e);
       else
-        place(e, e.deadline_);
+        place(*e, e->deadline_);
     }
+    if (budget == 0 && working())
+      return false;
   } while (enter_next(to));
   return true;
 }
 
 template <typename F> void timing_wheel::for_each(F&& f) {
-  for (auto& e : work_)
-    f(e);
-  for (slot *s = slots_.get(), *end = level_begin(top_ + 1); s != end; ++s)
-    for (auto& e : *s)
+  for (auto& list : work_)
+    for (auto& e : list)
       f(e);
+  for (slot *s = slots_.get(), *end = level_begin(top_ + 1); s != end; ++s)
+    for (auto& list : s->lists)
+      for (auto& e : list)
+        f(e);
 }
 
 template <typename F> void timing_wheel::clear(F&& f) {
@@ -162,9 +180,11 @@ template <typename F> void timing_wheel::clear(F&& f) {
       f(e);
     }
   };
-  drain(work_);
+  for (auto& list : work_)
+    drain(list);
   for (slot *s = slots_.get(), *end = level_begin(top_ + 1); s != end; ++s)
-    drain(*s);
+    for (auto& list : s->lists)
+      drain(list);
 }
 
 } // namespace ASIO_WHEEL_ABI
