@@ -13,6 +13,7 @@
 #include <boost/asio/error.hpp>
 
 #include <cstdlib>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -49,6 +50,28 @@ void intrusive_ptr_release(const shard* s) noexcept {
 void arrive(shard& s, wait_op& op) { s.arrive(op); }
 
 void drop(shard& s, wait_op& op) noexcept { s.drop(op); }
+
+// ---------------------------------------------------------------------------
+// optional_mutex
+
+// The lock is free again in no time, unless the thread that holds it is not
+// running: then it has to get the processor, if need be from a thread of higher
+// priority that waits here.
+void optional_mutex::lock_slowly() noexcept {
+  constexpr unsigned spins = 100, yields = 20;
+  unsigned n = 0;
+  do {
+    while (locked_.load(std::memory_order_relaxed)) {
+      if (n < spins)
+        ASIO_WHEEL_PAUSE();
+      else if (n < spins + yields)
+        std::this_thread::yield();
+      else
+        std::this_thread::sleep_for(std::chrono::microseconds(50));
+      ++n;
+    }
+  } while (locked_.exchange(true, std::memory_order_acquire));
+}
 
 // ---------------------------------------------------------------------------
 // alarm: the user's side
@@ -209,7 +232,7 @@ void shard::place(alarm& a, tick_type tick, bool due) noexcept {
     queue_due(a);
     return;
   }
-  ahead_ += a.open_;
+  ahead_ += a.open_waits();
   if (a.is_linked()) {
     if (tick == timing_wheel::never)
       wheel_.retire(a); // collect() moves it to never_ when its slot comes
@@ -227,11 +250,11 @@ void shard::take_off(alarm& a) noexcept {
     return;
   case alarm::phase::on_wheel:
     wheel_.retire(a);
-    ahead_ -= a.open_;
+    ahead_ -= a.open_waits();
     break;
   case alarm::phase::never:
     never_.erase(entry_list::s_iterator_to(a));
-    ahead_ -= a.open_;
+    ahead_ -= a.open_waits();
     break;
   case alarm::phase::due:
   case alarm::phase::lent:
@@ -290,7 +313,7 @@ outcome shard::refusal(bool limited) const noexcept {
 }
 
 void shard::count_opened(alarm& a) noexcept {
-  ++a.open_;
+  a.open_waits(a.open_waits() + 1);
   ++open_;
   ++scheduled_;
   if (open_ > peak_open_)
@@ -301,7 +324,7 @@ shard::start_result shard::start(alarm& a, const small_wait& w, outcome* why) {
   lock_type lock(mutex_);
   if (shut_down_)
     return start_result::left;
-  if (a.open_ != 0)
+  if (a.open_waits() != 0)
     return start_result::no_room;
   if (const outcome refused = refusal(true); refused != outcome::none) {
     ++rejected_;
@@ -377,9 +400,9 @@ shard::start_result shard::start(alarm& a, wait_op& op, outcome refused,
 void shard::close(alarm& a) noexcept {
   if (a.phase_ == alarm::phase::on_wheel || a.phase_ == alarm::phase::never)
     --ahead_;
-  --a.open_;
   --open_;
-  if (a.open_ == 0) {
+  a.open_waits(a.open_waits() - 1);
+  if (a.open_waits() == 0) {
     take_off(a);
   } else if (a.phase_ == alarm::phase::due && !a.small_ &&
              a.ops_.front().handed_) {
@@ -420,13 +443,13 @@ void shard::abort(alarm& a, wait_op& op) noexcept {
 }
 
 std::size_t shard::abort_all(alarm& a) noexcept {
-  const std::size_t n = a.open_;
+  const std::size_t n = a.open_waits();
   if (n == 0)
     return 0;
   take_off(a);
   open_ -= n;
   cancelled_ += n;
-  a.open_ = 0;
+  a.open_waits(0);
   if (a.small_) {
     finish(a.small_, outcome::aborted);
     a.small_.call = nullptr;
@@ -441,6 +464,8 @@ std::size_t shard::abort_all(alarm& a) noexcept {
 }
 
 std::size_t shard::cancel(alarm& a) noexcept {
+  if (a.open_waits() == 0)
+    return 0;
   lock_type lock(mutex_);
   const std::size_t n = abort_all(a);
   unlock_and_post(lock);
@@ -449,7 +474,7 @@ std::size_t shard::cancel(alarm& a) noexcept {
 
 std::size_t shard::cancel_one(alarm& a) noexcept {
   lock_type lock(mutex_);
-  if (a.open_ == 0)
+  if (a.open_waits() == 0)
     return 0;
   if (a.small_) { // always the oldest
     const small_wait w = a.small_;
@@ -469,16 +494,15 @@ std::size_t shard::cancel_one(alarm& a) noexcept {
 }
 
 std::size_t shard::expires_at(alarm& a, time_point t, duration slack) noexcept {
-  lock_type lock(mutex_);
-  const std::size_t n = abort_all(a);
+  const std::size_t n = cancel(a);
+  // The user's side is the only one left, and no lock is needed.
   set_expiry(a, t, scale_.shift_for(slack));
-  unlock_and_post(lock);
   return n;
 }
 
 std::size_t shard::rearm_at(alarm& a, time_point t, duration slack) {
   lock_type lock(mutex_);
-  const std::size_t n = a.open_;
+  const std::size_t n = a.open_waits();
   const unsigned shift = scale_.shift_for(slack);
   if (n != 0) {
     const tick_type tick = scale_.ceil(t, shift);
@@ -495,17 +519,13 @@ std::size_t shard::rearm_at(alarm& a, time_point t, duration slack) {
   return n;
 }
 
-std::size_t shard::open_waits(const alarm& a) noexcept {
-  const lock_type lock(mutex_);
-  return a.open_;
-}
-
 // `to` takes the place of `from`; both are of this shard.
 void shard::adopt(alarm& to, alarm& from) noexcept {
   if (from.ever_armed_) {
     const lock_type lock(mutex_);
     wheel_.replace(from, to);
-    to.open_ = std::exchange(from.open_, 0u);
+    to.open_waits(from.open_waits());
+    from.open_waits(0);
     to.phase_ = std::exchange(from.phase_, alarm::phase::idle);
     to.small_ = from.small_;
     from.small_.call = nullptr;
@@ -540,7 +560,7 @@ void shard::withdraw(alarm& a) noexcept {
 void shard::hasten(alarm& a) noexcept {
   lock_type lock(mutex_);
   if (a.phase_ == alarm::phase::on_wheel)
-    ahead_ -= a.open_; // place() takes it off the wheel
+    ahead_ -= a.open_waits(); // place() takes it off the wheel
   else if (a.phase_ == alarm::phase::never)
     take_off(a);
   else
@@ -670,14 +690,15 @@ void shard::collect() {
   std::vector<alarm*> shuffled;
   const auto take = [&](timing_wheel_entry& e) {
     auto& a = static_cast<alarm&>(e);
-    if (a.open_ == 0)
-      return; // retired
+    if (a.open_waits() == 0)
+      return;                       // retired
+    ASIO_WHEEL_PREFETCH(&a.small_); // for claim(), soon
     if (a.deadline() == timing_wheel::never) {
       a.phase_ = alarm::phase::never;
       never_.push_back(a);
       return;
     }
-    ahead_ -= a.open_;
+    ahead_ -= a.open_waits();
     if (const duration late = time_scale::subtract(t, a.expiry_);
         late > max_lateness_)
       max_lateness_ = late;
@@ -921,10 +942,10 @@ bool shard::stopped() {
 
 // The waits of an alarm will never be started. Returns how many they are.
 std::size_t shard::abandon(alarm& a, wait_op_list& discarded) noexcept {
-  const std::size_t n = a.open_;
+  const std::size_t n = a.open_waits();
   take_off(a);
   open_ -= n;
-  a.open_ = 0;
+  a.open_waits(0);
   a.small_.call = nullptr; // trivially destructible
   while (!a.ops_.empty()) {
     wait_op& op = a.ops_.front();

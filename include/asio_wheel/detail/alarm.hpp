@@ -13,6 +13,7 @@
 #include <asio_wheel/detail/wait_op.hpp>
 #include <asio_wheel/timing_wheel.hpp>
 
+#include <atomic>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -31,6 +32,10 @@ namespace detail {
 // ever_armed_ (which only the user's side writes, the former two under the
 // lock, since a drain reads them) is guarded by the shard's lock. What changes
 // an alarm is in shard.cpp.
+//
+// open_ is changed under the lock, by stores alone. The user's side may read it
+// without: only that side can open the first wait, so that for it there is none
+// once it has read zero, and the drain's side has done with expiry_.
 //
 // A wait that is *open*, that is, not started and without an outcome, belongs
 // to its alarm: as the small wait kept in the alarm itself (always the oldest)
@@ -60,6 +65,9 @@ public:
     ASIO_WHEEL_PREFETCH(static_cast<const timing_wheel_entry*>(this));
     ASIO_WHEEL_PREFETCH(&small_);
   }
+  std::size_t open_waits() const noexcept {
+    return open_.load(std::memory_order_acquire);
+  }
   bool on_own_context() const noexcept { return on_own_context_; }
   void on_own_context(bool value) noexcept { on_own_context_ = value; }
   time_point expiry() const noexcept { return expiry_; }
@@ -69,6 +77,10 @@ public:
 
 private:
   friend class shard;
+
+  void open_waits(std::size_t n) noexcept {
+    open_.store(static_cast<std::uint32_t>(n), std::memory_order_release);
+  }
 
   // Where an alarm's entry is.
   enum class phase : unsigned char {
@@ -83,7 +95,7 @@ private:
   // comes first.
   shard_ptr shard_;
   time_point expiry_{};
-  std::uint32_t open_ = 0; // how many waits
+  std::atomic<std::uint32_t> open_{0}; // how many waits
   phase phase_ = phase::idle;
   unsigned char slack_shift_ = 0;
   bool on_own_context_;

@@ -35,6 +35,15 @@
 #define ASIO_WHEEL_PREFETCH(address) ((void)(address))
 #endif
 
+// Tells the processor that this thread waits for another one.
+#if defined(__GNUC__) && (defined(__x86_64__) || defined(__i386__))
+#define ASIO_WHEEL_PAUSE() __builtin_ia32_pause()
+#elif defined(__GNUC__) && defined(__aarch64__)
+#define ASIO_WHEEL_PAUSE() __asm__ __volatile__("yield")
+#else
+#define ASIO_WHEEL_PAUSE() ((void)0)
+#endif
+
 // A library and its user must agree on Boost's version and on the macros that
 // change the layout of Asio's types. Each combination is a namespace of its
 // own, so that a mismatch fails to link instead of going wrong silently (seen:

@@ -39,21 +39,25 @@ namespace detail {
 class clock_state;
 class stream_registry;
 
-// A mutex that single_threaded turns off.
+// A lock that single_threaded turns off. It is free mostly, and held shortly:
+// to take it is one atomic exchange, to release it a plain store, where a
+// std::mutex has two of the former. Who has to wait spins, and soon sleeps.
 class optional_mutex {
 public:
   explicit optional_mutex(bool enabled) noexcept : enabled_(enabled) {}
-  void lock() {
-    if (enabled_)
-      mutex_.lock();
+  void lock() noexcept {
+    if (enabled_ && locked_.exchange(true, std::memory_order_acquire))
+      lock_slowly();
   }
   void unlock() noexcept {
     if (enabled_)
-      mutex_.unlock();
+      locked_.store(false, std::memory_order_release);
   }
 
 private:
-  std::mutex mutex_;
+  void lock_slowly() noexcept;
+
+  std::atomic<bool> locked_{false};
   const bool enabled_;
 };
 
@@ -131,7 +135,6 @@ public:
   std::size_t cancel_one(alarm& a) noexcept;
   std::size_t expires_at(alarm& a, time_point t, duration slack) noexcept;
   std::size_t rearm_at(alarm& a, time_point t, duration slack);
-  std::size_t open_waits(const alarm& a) noexcept;
   void adopt(alarm& to, alarm& from) noexcept;
   void remove(alarm& a) noexcept;
   // Destroys the handlers of the open waits uncalled.

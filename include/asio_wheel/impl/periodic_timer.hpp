@@ -104,7 +104,7 @@ template <typename Executor>
 template <typename Handler>
 void basic_periodic_timer<Executor>::start(Handler& handler) {
   detail::shard& s = alarm_.owner();
-  if (s.open_waits(alarm_) != 0) {
+  if (alarm_.open_waits() != 0) {
     ASIO_WHEEL_ASSERT(!"a wait is pending on the periodic_timer already");
     asio::post(executor_,
                asio::prepend(std::move(handler),

@@ -145,7 +145,7 @@ basic_wheel_timer<Executor>::remaining() const noexcept {
 
 template <typename Executor>
 std::size_t basic_wheel_timer<Executor>::pending() const noexcept {
-  return alarm_.owner().open_waits(alarm_);
+  return alarm_.open_waits();
 }
 
 template <typename Executor>
