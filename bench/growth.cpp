@@ -29,6 +29,7 @@
 #include "report.hpp"
 #include "settings.hpp"
 #include "timer_set.hpp"
+#include "wheel_set.hpp"
 
 #include <boost/asio/any_io_executor.hpp>
 #include <boost/program_options.hpp>
@@ -128,6 +129,7 @@ public:
       contest c("add", size, size, runs, true);
       c.add<adding<timers<asio_timers>>>(steady, {}, {}, settings_, size, p);
       c.add<adding<timers<wheel_timers>>>(ours, {}, {}, settings_, size, p);
+      c.add<adding<wheel_set>>(bare, {}, {}, settings_, size, p);
       c.add<array_access>(array, {}, {}, lines, a);
       c.hold(settings_, report_);
     }
@@ -159,6 +161,7 @@ public:
           steady, {}, {}, settings_, size, p, lapse);
       c.add<expiring<timers<wheel_timers_on_set_clock>>>(
           ours, {}, {}, settings_, size, p, lapse);
+      c.add<expiring<wheel_set>>(bare, {}, {}, settings_, size, p, lapse);
       c.add<array_access>(array, {}, {}, lines, a);
       c.hold(settings_, report_);
     }
@@ -167,6 +170,7 @@ public:
 private:
   static constexpr auto steady = "steady_timer";
   static constexpr auto ours = "wheel_timer";
+  static constexpr auto bare = "timing_wheel";
   static constexpr auto array = "array";
 
   plan make_plan(std::size_t size, std::size_t operations, plan::order order,
@@ -182,6 +186,8 @@ private:
                                                     size, first, p);
     c.add<changing<timers<wheel_timers>, Operation>>(ours, {}, {}, settings_,
                                                      size, first, p);
+    c.add<changing<wheel_set, Operation>>(bare, {}, {}, settings_, size, first,
+                                          p);
   }
 
   settings settings_;
