@@ -108,6 +108,55 @@ private:
   std::uint64_t early_ = 0, late_ = 0;
 };
 
+/// All timers are overdue when the loop gets its turn; their handlers run.
+/** In real time: for those that know no other. */
+template <typename Timers> class expiring_overdue final : public contestant {
+public:
+  expiring_overdue(const settings& s, std::size_t size, const plan& p)
+      : timers_(s, size), plan_(p) {
+    for (const auto& step : p.steps())
+      longest_ = std::max<std::chrono::nanoseconds>(longest_, step.delay());
+    longest_ += s.wheel.tick;
+  }
+
+  void prepare() override {
+    timers_.poll();
+    for (const auto& step : plan_.steps())
+      timers_.start(step.index, step.delay());
+    // Some look at a clock of the kernel that goes in ticks of up to 10 ms.
+    const auto all_due = std::chrono::steady_clock::now() + longest_ +
+                         std::chrono::milliseconds(20);
+    while (std::chrono::steady_clock::now() < all_due)
+      ;
+  }
+
+  double run(bool) override {
+    const auto before = timers_.fired();
+    const double start = cpu_nanoseconds();
+    for (std::size_t polls = 0; polls <= timers_.size(); ++polls) {
+      timers_.poll();
+      if (timers_.fired() - before >= timers_.size())
+        break;
+    }
+    const double t = cpu_nanoseconds() - start;
+    wrong_ +=
+        timers_.fired() - before != timers_.size() || timers_.pending() != 0;
+    return t;
+  }
+
+  std::string verify() override {
+    if (wrong_ != 0)
+      return std::to_string(wrong_) + " times not each handler ran once";
+    return timers_.verify();
+  }
+
+private:
+  Timers timers_;
+  const plan& plan_;
+  std::chrono::nanoseconds longest_{};
+  std::uint64_t wrong_ = 0;
+};
+
 } // namespace bench
 
 #endif // ASIO_WHEEL_BENCH_EXPIRY_HPP

@@ -52,6 +52,9 @@ class report {
 public:
   report();
 
+  void add_machine(std::string name, std::string value) {
+    machine_.emplace_back(std::move(name), std::move(value));
+  }
   void add(figure f) { figures_.push_back(std::move(f)); }
   void add_failure(std::string what) { failures_.push_back(std::move(what)); }
   bool failed() const noexcept { return !failures_.empty(); }

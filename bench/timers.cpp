@@ -25,6 +25,7 @@
 #include "footprint.hpp"
 #include "idle.hpp"
 #include "machine.hpp"
+#include "peers.hpp"
 #include "plan.hpp"
 #include "put_off.hpp"
 #include "random_access.hpp"
@@ -102,7 +103,8 @@ private:
 
 template <typename Executor> class suite {
 public:
-  suite(const settings& s, report& r) : settings_(s), report_(r) {}
+  suite(const settings& s, const std::vector<peer>& peers, report& r)
+      : settings_(s), peers_(peers), report_(r) {}
 
   void at_size(std::size_t size) {
     // Few timers are gone over several times, so that a round is not too short
@@ -117,6 +119,7 @@ public:
     refresh_random(size, operations);
     refresh_next(size, operations);
     expire(size, runs);
+    expire_overdue(size);
     put_off(size, runs);
   }
 
@@ -146,6 +149,9 @@ private:
                                         settings_, size, p);
     c.add<adding<wheel_set>>(bare, at_a_million(size, 15), {}, settings_, size,
                              p);
+    for (const auto& x : peers_)
+      if (!x.one_delay)
+        c.add(x.who, {}, {}, [&] { return x.add(settings_, size, p); });
     c.hold(settings_, report_);
 
     contest shared("add, shared_ptr handler", size, size, runs, true);
@@ -159,13 +165,16 @@ private:
   void cancel_and_add_random_delay(std::size_t size, std::size_t operations) {
     const auto first = make_plan(size, size, plan::order::sequential, 1s, 60s);
     const auto p = make_plan(size, operations, plan::order::random, 1s, 60s);
-    change("cancel + add, new random delay", size, operations, first, p);
+    change("cancel + add, new random delay", size, operations, first, nullptr,
+           p);
   }
 
   void cancel_and_add_one_delay(std::size_t size, std::size_t operations) {
     const auto first = started_before(size);
     const auto p = make_plan(size, operations, plan::order::random, 30s, 30s);
-    change("cancel + add, one delay for all", size, operations, first, p);
+    const auto same = one_delay(size, plan::order::shuffled);
+    change("cancel + add, one delay for all", size, operations, first, &same,
+           p);
   }
 
   // As if the timers had been started at any time of the last 20 s.
@@ -173,8 +182,23 @@ private:
     return make_plan(size, size, plan::order::sequential, 10s, 30s);
   }
 
+  // For those that can have one delay only: the timers in the order in which
+  // earlier operations of this kind would have left them.
+  plan one_delay(std::size_t size, plan::order order) {
+    return make_plan(size, size, order, 30s, 30s);
+  }
+
+  void add_peers(contest& c, peer::changing_function* peer::*make,
+                 const std::size_t& size, const plan& first, const plan* same,
+                 const plan& p) {
+    for (const auto& x : peers_)
+      if (const plan* f = x.one_delay ? same : &first)
+        c.add(x.who, {}, {},
+              [=, &x, &size, &p] { return (x.*make)(settings_, size, *f, p); });
+  }
+
   void change(const std::string& name, std::size_t size, std::size_t operations,
-              const plan& first, const plan& p) {
+              const plan& first, const plan* same, const plan& p) {
     contest c(name, size, operations, 1, true);
     c.add<changing<timers<asio_timers>, cancel_and_add>>(
         steady, {}, {}, settings_, size, first, p);
@@ -184,6 +208,7 @@ private:
     c.add<changing<wheel_set, cancel_and_add>>(bare, at_a_million(size, 20),
                                                at_a_million(size, 5), settings_,
                                                size, first, p);
+    add_peers(c, &peer::cancel_and_add, size, first, same, p);
     c.hold(settings_, report_);
 
     contest shared(name + ", shared_ptr handler", size, operations, 1, true);
@@ -212,6 +237,8 @@ private:
                         period, none);
     c.add<moving_entries>(bare, {}, at_a_million(size, 6), settings_, size,
                           first, p);
+    const auto same = one_delay(size, plan::order::shuffled);
+    add_peers(c, &peer::refresh, size, first, &same, p);
     c.hold(settings_, report_);
     refresh_sampling(name, {}, size, operations, first, p);
   }
@@ -229,6 +256,8 @@ private:
                         period, none);
     c.add<moving_entries>(bare, at_a_million(size, 100), {}, settings_, size,
                           first, p);
+    const auto same = one_delay(size, plan::order::sequential);
+    add_peers(c, &peer::refresh, size, first, &same, p);
     c.hold(settings_, report_);
     refresh_sampling(name, at_a_million(size, 30), size, operations, first, p);
   }
@@ -275,6 +304,24 @@ private:
     shared.hold(settings_, report_);
   }
 
+  // The peers' clocks cannot be set.
+  void expire_overdue(std::size_t size) {
+    const auto p = make_plan(size, size, plan::order::sequential, 1ms, 50ms);
+    const std::size_t runs = size < 100'000 ? 4 : 1; // each takes 70 ms
+    contest c("expire, all overdue", size, size, runs, false);
+    c.add<expiring_overdue<timers<asio_timers>>>(steady, {}, {}, settings_,
+                                                 size, p);
+    c.add<expiring_overdue<timers<wheel_timers>>>(ours, {}, {}, settings_, size,
+                                                  p);
+    c.add<expiring_overdue<wheel_set_in_leaps>>(bare, {}, {}, settings_, size,
+                                                p);
+    for (const auto& x : peers_)
+      if (!x.one_delay)
+        c.add(x.who, {}, {},
+              [&] { return x.expire_overdue(settings_, size, p); });
+    c.hold(settings_, report_);
+  }
+
   void put_off(std::size_t size, std::size_t runs) {
     constexpr std::chrono::nanoseconds put_off_by = 30s;
     const auto step = step_for(size);
@@ -306,6 +353,7 @@ private:
   }
 
   settings settings_;
+  const std::vector<peer>& peers_;
   report& report_;
 };
 
@@ -314,7 +362,8 @@ bool wanted(const settings& s, const std::string& workload) {
 }
 
 template <typename Executor>
-void measure_footprint(const settings& s, std::size_t size, double limit,
+void measure_footprint(const settings& s, std::size_t size,
+                       const std::vector<peer>& peers, double limit,
                        report& r) {
   const std::string any = std::is_same_v<Executor, asio::any_io_executor>
                               ? "any_io_executor"
@@ -324,7 +373,7 @@ void measure_footprint(const settings& s, std::size_t size, double limit,
     return;
   std::cerr << workload << ", " << size << " timers\n";
   const plan first(size, size, plan::order::sequential, 1s, 60s, s.seed);
-  const auto note = [&](const char* who, double bytes,
+  const auto note = [&](const std::string& who, double bytes,
                         std::optional<target> t) {
     r.add({workload, size, who, false, "bytes", {bytes}, t});
   };
@@ -346,6 +395,9 @@ void measure_footprint(const settings& s, std::size_t size, double limit,
        {});
   note(bare, footprint_of_timers<wheel_set>(s, size, first),
        target{target::kind::at_most, 48});
+  for (const auto& x : peers)
+    if (!x.one_delay)
+      note(x.who, x.footprint(s, size, first), {});
 }
 
 void measure_idle(const settings& s, report& r) {
@@ -372,14 +424,14 @@ void measure_idle(const settings& s, report& r) {
   note(ours, "us of CPU time", our.cpu_nanoseconds / 1e3, {});
 }
 
-void measure(const settings& s, report& r) {
+void measure(const settings& s, const std::vector<peer>& peers, report& r) {
   for (const auto size : s.sizes) {
     if (s.executor == "any")
-      suite<asio::any_io_executor>(s, r).at_size(size);
+      suite<asio::any_io_executor>(s, peers, r).at_size(size);
     else
-      suite<asio::io_context::executor_type>(s, r).at_size(size);
-    measure_footprint<asio::any_io_executor>(s, size, 224, r);
-    measure_footprint<asio::io_context::executor_type>(s, size, 144, r);
+      suite<asio::io_context::executor_type>(s, peers, r).at_size(size);
+    measure_footprint<asio::any_io_executor>(s, size, peers, 224, r);
+    measure_footprint<asio::io_context::executor_type>(s, size, peers, 144, r);
   }
   measure_idle(s, r);
 }
@@ -460,8 +512,13 @@ int run(int argc, char** argv) {
 
   keep_freed_memory();
   report r;
+  std::vector<peer> peers;
+  for (const auto& library : peer_libraries()) {
+    r.add_machine(library.name, library.version);
+    peers.insert(peers.end(), library.peers.begin(), library.peers.end());
+  }
   r.print_machine(std::cout);
-  measure(s, r);
+  measure(s, peers, r);
   r.print_table(std::cout);
   if (!json.empty())
     r.write_json(json, s);

@@ -100,6 +100,14 @@ private:
   asio_wheel::timing_wheel wheel_;
 };
 
+/// The same, whose every poll comes a second after the one before.
+class wheel_set_in_leaps : public wheel_set {
+public:
+  using wheel_set::wheel_set;
+
+  void poll() { set_on(std::chrono::seconds(1)); }
+};
+
 } // namespace bench
 
 #endif // ASIO_WHEEL_BENCH_WHEEL_SET_HPP
