@@ -15,8 +15,8 @@ namespace {
 #if !defined(BENCH_HAS_LIBUV) || !defined(BENCH_HAS_LIBEVENT) ||               \
     !defined(BENCH_HAS_LIBEV)
 void left_out(const char* name, const char* package) {
-  std::cerr << "without " << name << ": its Debian package " << package
-            << " was not there when this was configured\n";
+  std::cerr << "skipped: " << name << "; to have it, install " << package
+            << " (Debian's name) and configure again\n";
 }
 #endif
 
