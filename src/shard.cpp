@@ -867,7 +867,7 @@ void shard::post_drain() noexcept {
 }
 
 void shard::unlock_and_post(lock_type& lock) noexcept {
-  const bool post = needs_drain() && request_drain();
+  const bool post = !drain_posted_ && needs_drain() && request_drain();
   lock.unlock();
   if (post)
     post_drain();

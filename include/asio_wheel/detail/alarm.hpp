@@ -59,12 +59,11 @@ public:
 
   shard& owner() const noexcept { return *shard_; }
 
-  // What is looked at next mostly lies on two cache lines: have both come
-  // while the clock is read, which waits for loads but not for these.
-  void prefetch() const noexcept {
-    ASIO_WHEEL_PREFETCH(static_cast<const timing_wheel_entry*>(this));
-    ASIO_WHEEL_PREFETCH(&small_);
-  }
+  // What time it is on the shard's clock. What is looked at next mostly lies on
+  // two cache lines: both come while the clock is read, which waits for loads
+  // but not for prefetches. So it is read before it is known to be the right
+  // one.
+  time_point now() const noexcept;
   std::size_t open_waits() const noexcept {
     return open_.load(std::memory_order_acquire);
   }

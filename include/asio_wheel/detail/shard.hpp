@@ -292,6 +292,13 @@ private:
   reserved_memory driver_memory_;
 };
 
+inline alarm::time_point alarm::now() const noexcept {
+  ASIO_WHEEL_PREFETCH(static_cast<const timing_wheel_entry*>(this));
+  ASIO_WHEEL_PREFETCH(&small_);
+  const time_point t = std::chrono::steady_clock::now();
+  return shard_->has_manual_clock() ? shard_->now() : t;
+}
+
 inline alarm::time_point alarm::latest() const noexcept {
   return time_scale::add(expiry_,
                          duration(shard_->tick().count() << slack_shift_));

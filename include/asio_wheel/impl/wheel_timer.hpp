@@ -138,8 +138,7 @@ typename basic_wheel_timer<Executor>::duration
 basic_wheel_timer<Executor>::remaining() const noexcept {
   if (expiry() == time_point::max())
     return duration::max();
-  const duration d =
-      detail::time_scale::subtract(expiry(), alarm_.owner().now());
+  const duration d = detail::time_scale::subtract(expiry(), alarm_.now());
   return d > duration::zero() ? d : duration::zero();
 }
 
@@ -159,8 +158,7 @@ template <typename Executor>
 std::size_t
 basic_wheel_timer<Executor>::expires_after(const duration& expiry_time,
                                            const duration& slack) noexcept {
-  return expires_at(detail::time_scale::add(alarm_.owner().now(), expiry_time),
-                    slack);
+  return expires_at(detail::time_scale::add(alarm_.now(), expiry_time), slack);
 }
 
 template <typename Executor>
@@ -173,9 +171,7 @@ template <typename Executor>
 std::size_t
 basic_wheel_timer<Executor>::rearm_after(const duration& expiry_time,
                                          const duration& slack) {
-  alarm_.prefetch();
-  return rearm_at(detail::time_scale::add(alarm_.owner().now(), expiry_time),
-                  slack);
+  return rearm_at(detail::time_scale::add(alarm_.now(), expiry_time), slack);
 }
 
 template <typename Executor> void basic_wheel_timer<Executor>::wait() {
