@@ -76,9 +76,13 @@ int main() {
   std::shuffle(other_order.begin(), other_order.end(), random);
 
   std::vector<result> results;
-  for (const timing_wheel::geometry g :
-       {timing_wheel::geometry{64, 6}, {256, 4}, {512, 4}, {1024, 3}, {4096, 3},
-        {16384, 2}, {65536, 2}})
+  for (const timing_wheel::geometry g : {timing_wheel::geometry{64, 6},
+                                         {256, 4},
+                                         {512, 4},
+                                         {1024, 3},
+                                         {4096, 3},
+                                         {16384, 2},
+                                         {65536, 2}})
     results.push_back({g, {}, {}, {}, {}});
 
   for (std::size_t round = 0; round != rounds + 1; ++round) {

@@ -242,14 +242,15 @@ int run(int argc, char** argv) {
                     "10000000");
 
   keep_freed_memory();
-  report r;
+  start_idle_thread();
+  report r("growth");
   r.print_machine(std::cout);
   suite all(s, r);
   for (const auto size : s.sizes)
     all.at_size(size);
   r.print_table(std::cout);
   if (!json.empty())
-    r.write_json(json, s);
+    r.write_json(json, to_json(s));
   return r.failed() ? 1 : 0;
 }
 

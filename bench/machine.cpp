@@ -16,6 +16,7 @@
 
 #include <gnu/libc-version.h>
 #include <sys/utsname.h>
+#include <unistd.h>
 
 namespace bench {
 
@@ -83,6 +84,13 @@ std::string boost_version() {
 }
 
 } // namespace
+
+void start_idle_thread() {
+  std::thread([] {
+    for (;;)
+      ::pause();
+  }).detach();
+}
 
 std::vector<std::pair<std::string, std::string>> describe_machine() {
   return {

@@ -86,6 +86,14 @@ inline void keep_freed_memory() noexcept {
   mallopt(M_TRIM_THRESHOLD, -1);
 }
 
+/// Start a thread that sleeps, for good.
+/**
+ * While a process has one thread only, the C library's mutexes and the standard
+ * library's shared pointers do without atomic operations. Servers have threads,
+ * if only Asio's resolver.
+ */
+void start_idle_thread();
+
 /// Names and values that say what the figures were measured on.
 std::vector<std::pair<std::string, std::string>> describe_machine();
 

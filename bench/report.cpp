@@ -9,7 +9,7 @@
 
 #include "machine.hpp"
 
-// Boost.JSON without its library: this is the one file that uses it.
+// Boost.JSON without its library: compiled here, for the whole program.
 #include <boost/json/src.hpp>
 
 #include <algorithm>
@@ -17,6 +17,7 @@
 #include <fstream>
 #include <ostream>
 #include <stdexcept>
+#include <utility>
 
 namespace bench {
 
@@ -31,6 +32,32 @@ template <typename... Args> std::string format(const char* f, Args... args) {
 // Enough digits to tell, no more than were measured.
 std::string number(double x) {
   return format(x < 9.95 ? "%.2f" : x < 99.5 ? "%.1f" : "%.0f", x);
+}
+
+// How a target is written in the table.
+const char* in_table(target::kind k) {
+  switch (k) {
+  case target::kind::at_most:
+    return "<=%g";
+  case target::kind::at_least:
+    return ">=%g";
+  case target::kind::times_faster:
+    break;
+  }
+  return "%gx";
+}
+
+// What it is called in the JSON file.
+const char* in_json(target::kind k) {
+  switch (k) {
+  case target::kind::at_most:
+    return "target_at_most";
+  case target::kind::at_least:
+    return "target_at_least";
+  case target::kind::times_faster:
+    break;
+  }
+  return "target_ratio";
 }
 
 } // namespace
@@ -51,7 +78,8 @@ double figure::most() const {
   return *std::max_element(samples.begin(), samples.end());
 }
 
-report::report() : machine_(describe_machine()) {}
+report::report(std::string program)
+    : program_(std::move(program)), machine_(describe_machine()) {}
 
 const figure* report::base_of(const figure& f) const {
   const auto same =
@@ -64,16 +92,27 @@ const figure* report::base_of(const figure& f) const {
 
 std::optional<double> report::ratio_of(const figure& f) const {
   const auto base = base_of(f);
-  if (!base || f.median() == 0)
+  if (!base || f.compared == comparison::none)
     return {};
-  return base->median() / f.median();
+  double dividend = base->median(), divisor = f.median();
+  if (f.compared == comparison::more_is_better)
+    std::swap(dividend, divisor);
+  if (divisor == 0)
+    return {};
+  return dividend / divisor;
 }
 
 std::optional<bool> report::met(const figure& f) const {
   if (!f.wanted)
     return {};
-  if (f.wanted->what == target::kind::at_most)
+  switch (f.wanted->what) {
+  case target::kind::at_most:
     return f.median() <= f.wanted->value;
+  case target::kind::at_least:
+    return f.median() >= f.wanted->value;
+  case target::kind::times_faster:
+    break;
+  }
   const auto ratio = ratio_of(f);
   if (!ratio)
     return {};
@@ -93,9 +132,7 @@ std::string report::cells(const figure& f) const {
   if (const auto r = ratio_of(f))
     ratio = number(*r) + "x";
   if (f.wanted) {
-    wanted = f.wanted->what == target::kind::at_most
-                 ? format("<=%g", f.wanted->value)
-                 : format("%gx", f.wanted->value);
+    wanted = format(in_table(f.wanted->what), f.wanted->value);
     if (const auto ok = met(f))
       wanted += *ok ? " met" : " MISSED";
   }
@@ -106,7 +143,16 @@ std::string report::cells(const figure& f) const {
 void report::print_table(std::ostream& out) const {
   const std::string titles =
       format("%7s  %-11s %6s  %-12s", "median", "min-max", "ratio", "target");
-  out << format("\n%-17s", "") << titles << "| " << titles << " (fenced)\n";
+  int widest = 15;
+  bool any_fenced = false;
+  for (const auto& f : figures_) {
+    widest = std::max(widest, static_cast<int>(f.who.size()));
+    any_fenced = any_fenced || f.fenced;
+  }
+  out << format("\n%*s", widest + 2, "") << titles;
+  if (any_fenced)
+    out << "| " << titles << " (fenced)";
+  out << '\n';
 
   const figure* last = nullptr;
   for (const auto& f : figures_) {
@@ -118,7 +164,7 @@ void report::print_table(std::ostream& out) const {
           << f.workload << ", " << f.size << " timers, " << f.unit << '\n';
     last = &f;
 
-    auto line = format("  %-15s", f.who.c_str()) + cells(f);
+    auto line = format("  %-*s", widest, f.who.c_str()) + cells(f);
     const auto fenced =
         std::find_if(figures_.begin(), figures_.end(), [&](const figure& g) {
           return g.fenced && g.workload == f.workload && g.size == f.size &&
@@ -134,7 +180,8 @@ void report::print_table(std::ostream& out) const {
     out << "FAILED: " << what << '\n';
 }
 
-void report::write_json(const std::string& file, const settings& s) const {
+void report::write_json(const std::string& file,
+                        boost::json::object settings) const {
   namespace json = boost::json;
   json::object machine;
   for (const auto& [name, value] : machine_)
@@ -155,9 +202,7 @@ void report::write_json(const std::string& file, const settings& s) const {
     if (const auto ratio = ratio_of(f))
       o["ratio"] = *ratio;
     if (f.wanted) {
-      o[f.wanted->what == target::kind::at_most ? "target_at_most"
-                                                : "target_ratio"] =
-          f.wanted->value;
+      o[in_json(f.wanted->what)] = f.wanted->value;
       if (const auto ok = met(f))
         o["met"] = *ok;
     }
@@ -165,21 +210,9 @@ void report::write_json(const std::string& file, const settings& s) const {
   }
 
   const json::object all{
+      {"program", program_},
       {"machine", std::move(machine)},
-      {"settings",
-       {{"rounds", s.rounds},
-        {"operations", s.operations},
-        {"poll_every", s.poll_every},
-        {"executor", s.executor},
-        {"aged", s.aged},
-        {"idle_ms", s.idle.count()},
-        {"seed", s.seed},
-        {"wheel",
-         {{"tick_ns", s.wheel.tick.count()},
-          {"slots", s.wheel.slots},
-          {"levels", s.wheel.levels},
-          {"expiry_batch", s.wheel.expiry_batch},
-          {"single_threaded", s.wheel.single_threaded}}}}},
+      {"settings", std::move(settings)},
       {"figures", std::move(figures)},
       {"failures", json::array(failures_.begin(), failures_.end())}};
 

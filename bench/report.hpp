@@ -8,7 +8,7 @@
 #ifndef ASIO_WHEEL_BENCH_REPORT_HPP
 #define ASIO_WHEEL_BENCH_REPORT_HPP
 
-#include "settings.hpp"
+#include <boost/json/object.hpp>
 
 #include <cstddef>
 #include <iosfwd>
@@ -25,10 +25,22 @@ struct target {
     /// The first contestant's median divided by this one's, at least.
     times_faster,
     /// The median itself, at most.
-    at_most
+    at_most,
+    /// The median itself, at least.
+    at_least
   };
   kind what;
   double value;
+};
+
+/// How a contestant's ratio to the first one is formed, so that more is better.
+enum class comparison {
+  /// Of what takes time or room: the first one's median divided by this one's.
+  less_is_better,
+  /// Of a throughput: this one's divided by the first one's.
+  more_is_better,
+  /// No ratio: the figure is one itself, or means nothing beside another.
+  none
 };
 
 /// One contestant's figure for one workload.
@@ -41,6 +53,7 @@ struct figure {
   /// One for each round.
   std::vector<double> samples;
   std::optional<target> wanted;
+  comparison compared = comparison::less_is_better;
 
   double median() const;
   double least() const;
@@ -50,8 +63,10 @@ struct figure {
 /// Collects the figures, and what went wrong.
 class report {
 public:
-  report();
+  /// @param program Its name, for the JSON file.
+  explicit report(std::string program);
 
+  /// What else the figures depend on, such as the version of a library.
   void add_machine(std::string name, std::string value) {
     machine_.emplace_back(std::move(name), std::move(value));
   }
@@ -61,8 +76,9 @@ public:
 
   void print_machine(std::ostream& out) const;
   void print_table(std::ostream& out) const;
+  /// @param settings What the program was told to do.
   /// @throws std::runtime_error if the file cannot be written.
-  void write_json(const std::string& file, const settings& s) const;
+  void write_json(const std::string& file, boost::json::object settings) const;
 
 private:
   /// The first contestant at the same workload, size and fence; null if that
@@ -72,6 +88,7 @@ private:
   std::optional<bool> met(const figure& f) const;
   std::string cells(const figure& f) const;
 
+  std::string program_;
   std::vector<std::pair<std::string, std::string>> machine_;
   std::vector<figure> figures_;
   std::vector<std::string> failures_;

@@ -396,14 +396,15 @@ int run(int argc, char** argv) {
     throw po::error("rounds must be at least 1, sizes from 1 to 100000000");
 
   keep_freed_memory();
-  report r;
+  start_idle_thread();
+  report r("scheduler");
   r.print_machine(std::cout);
   suite all(s, r);
   for (const std::size_t size : s.sizes)
     all.at_size(size);
   r.print_table(std::cout);
   if (!json.empty())
-    r.write_json(json, s);
+    r.write_json(json, to_json(s));
   return r.failed() ? 1 : 0;
 }
 

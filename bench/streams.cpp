@@ -436,7 +436,8 @@ int run(int argc, char** argv) {
       100);
 
   keep_freed_memory();
-  report r;
+  start_idle_thread();
+  report r("streams");
   r.print_machine(std::cout);
   measure_reads<asio::io_context::executor_type>(s, "io_context::executor_type",
                                                  r);
@@ -449,7 +450,7 @@ int run(int argc, char** argv) {
   }
   r.print_table(std::cout);
   if (!json.empty())
-    r.write_json(json, s);
+    r.write_json(json, to_json(s));
   return 0;
 }
 

@@ -523,7 +523,8 @@ int run(int argc, char** argv) {
                     "sizes from 1 to 100000000");
 
   keep_freed_memory();
-  report r;
+  start_idle_thread();
+  report r("timers");
   std::vector<peer> peers;
   for (const auto& library : peer_libraries()) {
     r.add_machine(library.name, library.version);
@@ -536,7 +537,7 @@ int run(int argc, char** argv) {
     measure<asio::io_context::executor_type>(s, peers, r);
   r.print_table(std::cout);
   if (!json.empty())
-    r.write_json(json, s);
+    r.write_json(json, to_json(s));
   return r.failed() ? 1 : 0;
 }
 
