@@ -376,7 +376,11 @@ int run(int argc, char** argv) {
        "of the random delays and orders");
   // clang-format on
   po::variables_map given;
-  po::store(po::parse_command_line(argc, argv, options), given);
+  po::store(po::command_line_parser(argc, argv)
+                .options(options)
+                .positional({}) // there are none
+                .run(),
+            given);
   po::notify(given);
   if (given.count("help") != 0) {
     std::cout << "What a scheduler's tasks cost beside steady_timers.\n\n"
