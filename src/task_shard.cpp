@@ -5,6 +5,7 @@
 // file LICENSE_1_0.txt or copy at https://www.boost.org/LICENSE_1_0.txt)
 //
 
+#include <asio_wheel/detail/reserve_unlocked.hpp>
 #include <asio_wheel/detail/task_shard.hpp>
 #include <asio_wheel/scheduler.hpp>
 
@@ -343,6 +344,13 @@ bool task_shard::reschedule(task& t, time_point expiry) {
 }
 
 task_shard::time_point task_shard::expiry(const task& t) noexcept {
+  switch (t.state_.load(std::memory_order_acquire)) {
+  case task_state::pending:
+  case task_state::running:
+    break;
+  default:
+    return t.expiry_; // for good: stop() sorts by it
+  }
   const lock_type lock(mutex_);
   return t.expiry_;
 }
@@ -605,12 +613,7 @@ void task_shard::end(lock_type& lock, outcome why,
 
 void task_shard::stop(std::vector<task_handle>& stopped) {
   lock_type lock(mutex_);
-  while (stopped.capacity() - stopped.size() < pending_) {
-    const std::size_t n = stopped.size() + pending_;
-    lock.unlock();
-    stopped.reserve(n);
-    lock.lock();
-  }
+  reserve_unlocked(stopped, lock, [this] { return pending_; });
   end(lock, outcome::stopped, &stopped);
 }
 
@@ -637,12 +640,7 @@ void task_shard::add_counts(task_counts& c) {
 
 void task_shard::add_pending(std::vector<task_handle>& handles) {
   lock_type lock(mutex_);
-  while (handles.capacity() - handles.size() < pending_) {
-    const std::size_t n = handles.size() + pending_;
-    lock.unlock();
-    handles.reserve(n);
-    lock.lock();
-  }
+  reserve_unlocked(handles, lock, [this] { return pending_; });
   const auto add = [&](timing_wheel_entry& e) {
     if (auto& t = static_cast<task&>(e); t.place_ != place::nowhere)
       handles.push_back(t.handle());

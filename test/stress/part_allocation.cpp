@@ -22,6 +22,7 @@
 #include <array>
 #include <chrono>
 #include <cstddef>
+#include <functional>
 #include <memory>
 #include <new>
 #include <string>
@@ -362,4 +363,60 @@ BOOST_AUTO_TEST_CASE(no_memory_for_an_entry_leaves_the_map_as_it_was) {
     return reached;
   });
   BOOST_TEST(failures != 0u);
+}
+
+// A list of what there is, while others add to it
+
+// Calls f. Whenever it gets memory, which it must not do under a lock, `add` is
+// called, as if by another thread. Returns how often.
+template <typename Add, typename F> int while_others_add(Add&& add, F&& f) {
+  int added = 0;
+  const std::function<void()> hook = [&] {
+    if (added++ < 100) // so that it ends
+      add();
+  };
+  test::on_new = &hook;
+  f();
+  test::on_new = nullptr;
+  return added;
+}
+
+BOOST_AUTO_TEST_CASE(a_list_of_tasks_ends_though_others_schedule) {
+  for (const int tasks_before : {1, 1000}) {
+    manual_context f;
+    asio_wheel::scheduler tasks(f.io);
+    const auto add = [&] { tasks.schedule_after(1h, [] {}); };
+    for (int i = 0; i != tasks_before; ++i)
+      add();
+    int seen = 0;
+    int added = while_others_add(
+        add, [&] { tasks.for_each([&](asio_wheel::task_handle) { ++seen; }); });
+    BOOST_TEST(added == 1);
+    BOOST_TEST(seen == tasks_before + 1);
+    const std::size_t pending = tasks.pending();
+    std::vector<asio_wheel::task_handle> handles;
+    added = while_others_add(add, [&] { handles = tasks.stop(); });
+    BOOST_TEST(added != 0);
+    BOOST_TEST(added < 4); // its own memory, the list, and to sort it
+    BOOST_TEST(handles.size() == pending + 1);
+    BOOST_TEST(tasks.pending() == 0u);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(a_look_at_a_map_ends_though_others_insert) {
+  for (const int entries_before : {1, 1000}) {
+    manual_context f;
+    asio_wheel::expiring_map_options<int, int> options;
+    options.time_to_live = 1min;
+    asio_wheel::expiring_map<int, int> map(f.io.get_executor(), options);
+    int last = 0;
+    const auto add = [&] { map.insert(last++, 1); };
+    for (int i = 0; i != entries_before; ++i)
+      add();
+    int seen = 0;
+    const int added = while_others_add(
+        add, [&] { map.for_each([&](int, int n) { seen += n; }); });
+    BOOST_TEST(added == 1);
+    BOOST_TEST(seen == entries_before + 1);
+  }
 }

@@ -10,6 +10,7 @@
 
 #include <asio_wheel/detail/config.hpp>
 #include <asio_wheel/detail/recycling.hpp>
+#include <asio_wheel/detail/reserve_unlocked.hpp>
 #include <asio_wheel/detail/shard.hpp>
 #include <asio_wheel/detail/time_scale.hpp>
 #include <asio_wheel/detail/wakeup.hpp>
@@ -480,12 +481,7 @@ std::vector<
 expiring_map_core<Key, T, Hash, Equal, Executor>::snapshot() {
   std::vector<entry_ptr> all;
   lock_type lock(mutex_);
-  while (all.capacity() < table_.size()) { // not under the lock
-    const std::size_t n = table_.size();
-    lock.unlock();
-    all.reserve(n);
-    lock.lock();
-  }
+  reserve_unlocked(all, lock, [this] { return table_.size(); });
   const time_point t = now();
   for (entry* const e : table_)
     if (e->expiry > t)

@@ -12,6 +12,7 @@
 
 #include <cstddef>
 #include <cstdlib>
+#include <functional>
 #include <new>
 #include <utility>
 
@@ -29,8 +30,15 @@ inline thread_local std::size_t allocations = 0;
 inline thread_local std::size_t live = 0;
 inline thread_local std::size_t fail_at = ~std::size_t{0};
 
+// Called before each allocation of this thread but its own.
+inline thread_local const std::function<void()>* on_new = nullptr;
+
 inline void* counted_new(std::size_t size) noexcept {
   ++allocations;
+  if (const auto* const f = std::exchange(on_new, nullptr)) {
+    (*f)();
+    on_new = f;
+  }
   if (fail_at != ~std::size_t{0} && fail_at-- == 0)
     return nullptr;
   void* const p = std::malloc(size != 0 ? size : 1);
