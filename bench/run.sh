@@ -11,7 +11,7 @@
 #   bench/run.sh [quick|full] [--only NAME]... [OUTPUT.json]
 #
 # Default: quick, a few minutes, all of them, build/results.json; full takes
-# about 20 minutes. Sets up what is needed on a fresh Debian or Ubuntu machine.
+# under half an hour. Sets up what is needed on a fresh Debian or Ubuntu machine.
 # With BUILD set, to a directory like build/release, nothing is set up or built.
 #
 # The exit status is 1 if a program found that a library did not do what was
