@@ -19,6 +19,7 @@
 // would be the structure.
 //
 
+#include "command_line.hpp"
 #include "contest.hpp"
 #include "expiry.hpp"
 #include "footprint.hpp"
@@ -221,9 +222,7 @@ int run(int argc, char** argv) {
       ("seed", po::value(&s.seed)->default_value(s.seed),
        "of the random delays and orders");
   // clang-format on
-  po::variables_map given;
-  po::store(po::parse_command_line(argc, argv, options), given);
-  po::notify(given);
+  const auto given = read_command_line(argc, argv, options);
   if (given.count("help") != 0) {
     std::cout << "How an operation's cost grows with the pending timers.\n\n"
               << options;

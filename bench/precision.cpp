@@ -18,6 +18,7 @@
 // before its timer's expiry.
 //
 
+#include "command_line.hpp"
 #include "libraries.hpp"
 #include "machine.hpp"
 #include "percentile.hpp"
@@ -158,9 +159,7 @@ int run(int argc, char** argv) {
       ("seed", po::value(&s.seed)->default_value(s.seed),
        "of the random delays");
   // clang-format on
-  po::variables_map given;
-  po::store(po::parse_command_line(argc, argv, options), given);
-  po::notify(given);
+  const auto given = read_command_line(argc, argv, options);
   if (given.count("help") != 0) {
     std::cout << "How late timers are.\n\n" << options;
     return 0;

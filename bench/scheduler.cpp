@@ -17,6 +17,7 @@
 // The exit status is 1 if any task did not run, or ran twice.
 //
 
+#include "command_line.hpp"
 #include "contest.hpp"
 #include "expiry.hpp"
 #include "machine.hpp"
@@ -375,13 +376,7 @@ int run(int argc, char** argv) {
       ("seed", po::value(&s.seed)->default_value(s.seed),
        "of the random delays and orders");
   // clang-format on
-  po::variables_map given;
-  po::store(po::command_line_parser(argc, argv)
-                .options(options)
-                .positional({}) // there are none
-                .run(),
-            given);
-  po::notify(given);
+  const auto given = read_command_line(argc, argv, options);
   if (given.count("help") != 0) {
     std::cout << "What a scheduler's tasks cost beside steady_timers.\n\n"
               << options;

@@ -20,6 +20,7 @@
 // expired, or a wait was not aborted in the end.
 //
 
+#include "command_line.hpp"
 #include "machine.hpp"
 #include "report.hpp"
 #include "settings.hpp"
@@ -439,9 +440,7 @@ int run(int argc, char** argv) {
       ("messages", po::value(&o.per_second)->default_value(o.per_second),
        "per second");
   // clang-format on
-  po::variables_map given;
-  po::store(po::parse_command_line(argc, argv, options), given);
-  po::notify(given);
+  const auto given = read_command_line(argc, argv, options);
   if (given.count("help") != 0) {
     std::cout << "What an idle timeout for each connection costs.\n\n"
               << options;

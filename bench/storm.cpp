@@ -19,6 +19,7 @@
 // 1 if a handler did not run once, without an error, and not too early.
 //
 
+#include "command_line.hpp"
 #include "libraries.hpp"
 #include "machine.hpp"
 #include "percentile.hpp"
@@ -259,9 +260,7 @@ int run(int argc, char** argv) {
       ("lead", po::value(&lead)->default_value(lead),
        "ms to set the timers and to measure the quiet");
   // clang-format on
-  po::variables_map given;
-  po::store(po::parse_command_line(argc, argv, options), given);
-  po::notify(given);
+  const auto given = read_command_line(argc, argv, options);
   if (given.count("help") != 0) {
     std::cout << "What a storm of timers does to others.\n\n" << options;
     return 0;

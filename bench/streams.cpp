@@ -18,6 +18,7 @@
 // are CPU time of the thread, the kernel's included.
 //
 
+#include "command_line.hpp"
 #include "machine.hpp"
 #include "memory_socket.hpp"
 #include "report.hpp"
@@ -412,9 +413,7 @@ int run(int argc, char** argv) {
       ("only", po::value(&s.only)->value_name("TEXT"),
        "only workloads whose name contains this");
   // clang-format on
-  po::variables_map given;
-  po::store(po::parse_command_line(argc, argv, options), given);
-  po::notify(given);
+  const auto given = read_command_line(argc, argv, options);
   if (given.count("help") != 0) {
     std::cout << "What timeouts cost a stream.\n\n" << options;
     return 0;

@@ -20,6 +20,7 @@
 // operation_aborted.
 //
 
+#include "command_line.hpp"
 #include "libraries.hpp"
 #include "machine.hpp"
 #include "plan.hpp"
@@ -331,9 +332,7 @@ int run(int argc, char** argv) {
       ("seed", po::value(&s.seed)->default_value(s.seed),
        "of the random delays and orders");
   // clang-format on
-  po::variables_map given;
-  po::store(po::parse_command_line(argc, argv, options), given);
-  po::notify(given);
+  const auto given = read_command_line(argc, argv, options);
   if (given.count("help") != 0) {
     std::cout << "What a second thread brings.\n\n" << options;
     return 0;

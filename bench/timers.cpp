@@ -31,6 +31,7 @@
 // wrong error; 2 if the command line is wrong.
 //
 
+#include "command_line.hpp"
 #include "contest.hpp"
 #include "expiry.hpp"
 #include "footprint.hpp"
@@ -505,13 +506,7 @@ int run(int argc, char** argv) {
       ("single-threaded", po::bool_switch(&s.wheel.single_threaded),
        "our wheel takes no lock");
   // clang-format on
-  po::variables_map given;
-  po::store(po::command_line_parser(argc, argv)
-                .options(options)
-                .positional({}) // there are none
-                .run(),
-            given);
-  po::notify(given);
+  const auto given = read_command_line(argc, argv, options);
   if (given.count("help") != 0) {
     std::cout << "How asio_wheel's timers compare with Boost.Asio's.\n\n"
               << options;
